@@ -1,0 +1,108 @@
+"""Settings, read once at the start and passed on; nothing else in the program reads the environment.
+
+Every setting is a variable `SPECRAG_<NAME>`. Unknown variables and values out of range are refused when the
+settings load, with the variable's name, so that a typing error never runs as a default.
+"""
+
+import difflib
+import os
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import platformdirs
+from pydantic import Field, ValidationError, model_validator
+from pydantic_settings import BaseSettings, SettingsConfigDict
+
+from specrag.errors import UsageError
+from specrag.types import PartitionName
+
+PREFIX = "SPECRAG_"
+
+
+class ScoreWeights(BaseSettings):
+    """Exponents of the weighted geometric mean of a draft's scores; 0 leaves a component out."""
+
+    model_config = SettingsConfigDict(env_prefix=f"{PREFIX}WEIGHT_", extra="forbid", frozen=True)
+
+    draft: float = Field(1.0, ge=0, le=10)
+    self_containment: float = Field(1.0, ge=0, le=10)
+    self_reflection: float = Field(1.0, ge=0, le=10)
+    relevance: float = Field(4.0, ge=0, le=10)
+
+    @model_validator(mode="after")
+    def _not_all_zero(self) -> "ScoreWeights":
+        if not any((self.draft, self.self_containment, self.self_reflection, self.relevance)):
+            raise ValueError("at least one score weight must be above 0")
+        return self
+
+
+class Settings(BaseSettings):
+    """Everything that can be set, with its default for one machine without an accelerator."""
+
+    model_config = SettingsConfigDict(env_prefix=PREFIX, extra="forbid", frozen=True)
+
+    home: Path = Field(
+        default_factory=lambda: Path(platformdirs.user_cache_dir("specrag", appauthor=False)),
+        description="Where weights, the embedded store and the traces are kept. Local disk only.",
+    )
+    host: str | None = Field(None, description="Address to listen on; None leaves it to gradio.")
+    port: int | None = Field(None, ge=1, le=65535)
+
+    drafter: str = Field("smollm2-135m-instruct", min_length=1, description="Embedded name, Hugging Face id or folder.")
+    verifier: str = Field("smollm2-135m-instruct", min_length=1, description="The same; equal names are loaded once.")
+    embedder: str = Field("all-minilm-l6-v2", min_length=1, description="Embedded name, Hugging Face id or folder.")
+    threads: int = Field(default_factory=lambda: os.cpu_count() or 1, ge=1, le=256)
+
+    retrieve: int = Field(8, ge=1, le=50, description="K: passages to retrieve.")
+    partition: PartitionName = "multi-perspective"
+    drafts: int = Field(4, ge=1, le=16, description="m: subsets, and so drafts.")
+    passages_per_draft: int = Field(2, ge=1, le=10, description="k: passages in a subset.")
+    seed: int = Field(0, ge=0)
+    rationale_tokens: int = Field(64, ge=4, le=1024)
+    answer_tokens: int = Field(32, ge=2, le=1024)
+    fallback_tokens: int = Field(64, ge=8, le=2048)
+    weights: ScoreWeights = Field(default_factory=ScoreWeights)
+    threshold: float = Field(
+        0.0, ge=0, le=1, description="Combined score under which no draft is good enough and the verifier starts afresh."
+    )
+    deadline_s: float = Field(300.0, gt=0, le=86_400, description="A run that takes longer is stopped.")
+
+    chunk_tokens: int = Field(128, ge=16, le=2048)
+    chunk_overlap: int = Field(24, ge=0, le=1024)
+    max_file_mb: int = Field(50, ge=1, le=4096)
+    max_pages: int = Field(2000, ge=1)
+    max_characters: int = Field(20_000_000, ge=1000)
+    max_question_characters: int = Field(2000, ge=1, le=100_000)
+
+    @model_validator(mode="after")
+    def _overlap_below_size(self) -> "Settings":
+        if self.chunk_overlap >= self.chunk_tokens:
+            raise ValueError("chunk_overlap must be below chunk_tokens")
+        return self
+
+
+def load_settings(environment: Mapping[str, str] | None = None, **overrides: Any) -> Settings:
+    """Settings from the environment and from `overrides`, which win.
+
+    Raises:
+        UsageError: a variable or value that is unknown or out of range, by its name.
+    """
+    _refuse_unknown(os.environ if environment is None else environment)
+    try:
+        return Settings(**{name: value for name, value in overrides.items() if value is not None})
+    except ValidationError as error:
+        first = error.errors()[0]
+        name = "_".join(str(part) for part in first["loc"]).upper()
+        where = f"{PREFIX}{name}" if name else "The settings"
+        raise UsageError(f"{where}: {first['msg']}.") from error
+
+
+def _refuse_unknown(environment: Mapping[str, str]) -> None:
+    known = {f"{PREFIX}{name.upper()}" for name in Settings.model_fields}
+    known |= {f"{PREFIX}WEIGHT_{name.upper()}" for name in ScoreWeights.model_fields}
+    for name in environment:
+        if name.startswith(PREFIX) and name not in known:
+            close = difflib.get_close_matches(name, known, n=1)
+            hint = f"; did you mean {close[0]}?" if close else "."
+            raise UsageError(f"{name} is not a setting of specrag{hint}")

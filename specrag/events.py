@@ -1,0 +1,174 @@
+"""A run is a stream of these small frozen events, and everything a person sees is a fold over them.
+
+`tracing/trace.py` folds them into a `Trace`; the live page renders that same trace while it grows. `at_ms`
+counts from the start of the run. An event carries only what is new.
+"""
+
+from dataclasses import dataclass, field
+from typing import Any, TypeAlias
+
+from specrag.types import (
+    Answer,
+    Decision,
+    Draft,
+    ErrorInfo,
+    Part,
+    Passage,
+    PipelineName,
+    Role,
+    Subset,
+    Verdict,
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Event:
+    at_ms: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunStarted(_Event):
+    """Always first."""
+
+    run_id: str
+    pipeline: PipelineName
+    question: str
+    created_at: str
+    config: dict[str, Any] = field(default_factory=dict)
+    environment: dict[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SpanStarted(_Event):
+    """A step began."""
+
+    span_id: str
+    parent_id: str | None
+    name: str
+    attributes: dict[str, str | int | float | bool] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SpanEnded(_Event):
+    """A step ended; `attributes` join those of its start."""
+
+    span_id: str
+    attributes: dict[str, str | int | float | bool] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PassagesRetrieved(_Event):
+    """The retriever's passages, best first."""
+
+    passages: tuple[Passage, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SubsetsFormed(_Event):
+    """The partition; `note` says what a person should know of it (fewer subsets than asked, ...)."""
+
+    subsets: tuple[Subset, ...]
+    note: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DraftStarted(_Event):
+    """The drafter begins to read a subset."""
+
+    subset_id: str
+    prompt: str
+    prompt_tokens: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DraftToken(_Event):
+    """One decoded token of a draft."""
+
+    subset_id: str
+    part: Part
+    text: str
+    logprob: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DraftFinished(_Event):
+    """A draft is complete, failed ones included (`finish_reason` is then "error")."""
+
+    draft: Draft
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DraftsVerified(_Event):
+    """The verifier's one pass over all usable drafts."""
+
+    verdicts: tuple[Verdict, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Decided(_Event):
+    """The decision."""
+
+    decision: Decision
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AnswerToken(_Event):
+    """A token of an answer that the verifier writes itself (fallback, standard RAG)."""
+
+    text: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Answered(_Event):
+    """The answer."""
+
+    answer: Answer
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class UsageCounted(_Event):
+    """Tokens read and written by a role since its last count."""
+
+    role: Role
+    prompt_tokens: int = 0
+    completion_tokens: int = 0
+    forward_passes: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunFinished(_Event):
+    """Last event of a run that gave an answer."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunFailed(_Event):
+    """Last event of a run that could not."""
+
+    error: ErrorInfo
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunCancelled(_Event):
+    """Last event of a run that was stopped, by a person or by its deadline."""
+
+    reason: str
+
+
+Event: TypeAlias = (
+    RunStarted
+    | SpanStarted
+    | SpanEnded
+    | PassagesRetrieved
+    | SubsetsFormed
+    | DraftStarted
+    | DraftToken
+    | DraftFinished
+    | DraftsVerified
+    | Decided
+    | AnswerToken
+    | Answered
+    | UsageCounted
+    | RunFinished
+    | RunFailed
+    | RunCancelled
+)
