@@ -103,8 +103,7 @@ def _package(wanted: Requirement) -> Check:
         version = importlib.metadata.version(wanted.name)
     except importlib.metadata.PackageNotFoundError:
         return Check(name=name, ok=False, detail="not installed", remedy=remedy)
-    # A local build such as 2.13.0+cpu is the same release.
-    fits = wanted.specifier.contains(version.partition("+")[0], prereleases=True)
+    fits = wanted.specifier.contains(version, prereleases=True)
     detail = version if fits else f"{version} is outside {wanted.specifier}"
     return Check(name=name, ok=fits, detail=detail, remedy="" if fits else remedy)
 
