@@ -7,11 +7,11 @@ import sys
 from pathlib import Path
 
 import pytest
-from filelock import FileLock
 
 from specrag.config import load_settings
 from specrag.doctor import Check, Report, check_packages, cpu_flags, diagnose
 from specrag.measure import matrix_gflops, measure_machine, memory_gb_s
+from specrag.retrieval.lock import StoreLock
 
 
 def _find(report: Report, name: str) -> Check:
@@ -48,15 +48,13 @@ def test_the_document_is_plain_json(tmp_path: Path) -> None:
 
 
 def test_an_open_store_is_seen_and_left_alone(tmp_path: Path) -> None:
-    (tmp_path / "chroma").mkdir()
-    lock = FileLock(tmp_path / "chroma" / ".lock")
-    with lock:
-        check = _find(diagnose(load_settings(home=tmp_path)), "store")
-        assert "has the embedded store open" in check.detail
-        assert check.remedy
+    lock = StoreLock(tmp_path / "chroma")
+    check = _find(diagnose(load_settings(home=tmp_path)), "store")
+    assert check.ok
+    assert "is in use by" in check.detail
+    lock.release()
     assert "no process" in _find(diagnose(load_settings(home=tmp_path)), "store").detail
-    with lock.acquire(blocking=False):
-        pass
+    StoreLock(tmp_path / "chroma").release()
 
 
 def test_a_local_model_folder_is_checked(tmp_path: Path) -> None:
@@ -91,6 +89,12 @@ def test_a_local_build_is_the_same_release() -> None:
     """`torch<=2.13.0` must admit 2.13.0+cpu, which compares as newer."""
     (check,) = check_packages(["torch>=2.8,<=2.13.0"])
     assert check.ok, check.detail
+
+
+def test_measured_figures_are_a_line_and_a_value(tmp_path: Path) -> None:
+    report = diagnose(load_settings(home=tmp_path), measure=True)
+    assert "GFLOP/s" in _find(report, "speed").detail
+    assert report.to_dict()["figures"]["matrix_gflops"] > 0
 
 
 def test_processor_flags_are_read_by_name(tmp_path: Path) -> None:
