@@ -25,10 +25,10 @@ class ScoreWeights(BaseSettings):
 
     model_config = SettingsConfigDict(env_prefix=f"{PREFIX}WEIGHT_", extra="forbid", frozen=True)
 
-    draft: float = Field(1.0, ge=0, le=10)
-    self_containment: float = Field(1.0, ge=0, le=10)
-    self_reflection: float = Field(1.0, ge=0, le=10)
-    relevance: float = Field(4.0, ge=0, le=10)
+    draft: float = Field(default=1.0, ge=0, le=10)
+    self_containment: float = Field(default=1.0, ge=0, le=10)
+    self_reflection: float = Field(default=1.0, ge=0, le=10)
+    relevance: float = Field(default=4.0, ge=0, le=10)
 
     @model_validator(mode="after")
     def _not_all_zero(self) -> "ScoreWeights":
@@ -46,40 +46,75 @@ class Settings(BaseSettings):
         default_factory=lambda: Path(platformdirs.user_cache_dir("specrag", appauthor=False)),
         description="Where weights, the embedded store and the traces are kept. Local disk only.",
     )
-    host: str | None = Field(None, description="Address to listen on; None leaves it to gradio.")
-    port: int | None = Field(None, ge=1, le=65535)
+    host: str | None = Field(default=None, description="Address to listen on; None leaves it to gradio.")
+    port: int | None = Field(default=None, ge=1, le=65535)
 
-    drafter: str = Field("smollm2-135m-instruct", min_length=1, description="Embedded name, Hugging Face id or folder.")
-    verifier: str = Field("smollm2-135m-instruct", min_length=1, description="The same; equal names are loaded once.")
-    embedder: str = Field("all-minilm-l6-v2", min_length=1, description="Embedded name, Hugging Face id or folder.")
+    drafter: str = Field(
+        "smollm2-135m-instruct", min_length=1, description="Embedded name, Hugging Face id or folder."
+    )
+    verifier: str = Field(
+        "smollm2-135m-instruct", min_length=1, description="The same; equal names are loaded once."
+    )
+    embedder: str = Field(
+        "all-minilm-l6-v2", min_length=1, description="Embedded name, Hugging Face id or folder."
+    )
     threads: int = Field(default_factory=lambda: os.cpu_count() or 1, ge=1, le=256)
 
-    retrieve: int = Field(8, ge=1, le=50, description="K: passages to retrieve.")
+    retrieve: int = Field(default=8, ge=1, le=50, description="K: passages to retrieve.")
     partition: PartitionName = "multi-perspective"
-    drafts: int = Field(4, ge=1, le=16, description="m: subsets, and so drafts.")
-    passages_per_draft: int = Field(2, ge=1, le=10, description="k: passages in a subset.")
-    seed: int = Field(0, ge=0)
-    rationale_tokens: int = Field(64, ge=4, le=1024)
-    answer_tokens: int = Field(32, ge=2, le=1024)
-    fallback_tokens: int = Field(64, ge=8, le=2048)
+    drafts: int = Field(default=4, ge=1, le=16, description="m: subsets, and so drafts.")
+    passages_per_draft: int = Field(default=2, ge=1, le=10, description="k: passages in a subset.")
+    seed: int = Field(default=0, ge=0)
+    rationale_tokens: int = Field(default=64, ge=4, le=1024)
+    answer_tokens: int = Field(default=32, ge=2, le=1024)
+    fallback_tokens: int = Field(default=64, ge=8, le=2048)
     weights: ScoreWeights = Field(default_factory=ScoreWeights)
     threshold: float = Field(
-        0.0, ge=0, le=1, description="Combined score under which no draft is good enough and the verifier starts afresh."
+        0.0,
+        ge=0,
+        le=1,
+        description="Combined score under which no draft is good enough and the verifier starts afresh.",
     )
-    deadline_s: float = Field(300.0, gt=0, le=86_400, description="A run that takes longer is stopped.")
+    deadline_s: float = Field(
+        default=300.0, gt=0, le=86_400, description="A run that takes longer is stopped."
+    )
 
-    chunk_tokens: int = Field(128, ge=16, le=2048)
-    chunk_overlap: int = Field(24, ge=0, le=1024)
-    max_file_mb: int = Field(50, ge=1, le=4096)
-    max_pages: int = Field(2000, ge=1)
-    max_characters: int = Field(20_000_000, ge=1000)
-    max_question_characters: int = Field(2000, ge=1, le=100_000)
+    chunk_tokens: int = Field(default=128, ge=16, le=2048)
+    chunk_overlap: int = Field(default=24, ge=0, le=1024)
+    max_file_mb: int = Field(default=50, ge=1, le=4096)
+    max_pages: int = Field(default=2000, ge=1)
+    max_characters: int = Field(default=20_000_000, ge=1000)
+    max_question_characters: int = Field(default=2000, ge=1, le=100_000)
+
+    def public(self) -> dict[str, Any]:
+        """What a trace keeps of the settings: what decides an answer, and no path of this machine."""
+        kept = [
+            "retrieve",
+            "partition",
+            "drafts",
+            "passages_per_draft",
+            "seed",
+            "rationale_tokens",
+            "answer_tokens",
+            "fallback_tokens",
+            "threshold",
+            "chunk_tokens",
+            "chunk_overlap",
+        ]
+        models = {role: model_name(getattr(self, role)) for role in ("drafter", "verifier", "embedder")}
+        return {**models, **self.model_dump(include=set(kept)), "weights": self.weights.model_dump()}
 
     @model_validator(mode="after")
     def _overlap_below_size(self) -> "Settings":
         if self.chunk_overlap >= self.chunk_tokens:
             raise ValueError("chunk_overlap must be below chunk_tokens")
         return self
+
+
+def model_name(setting: str) -> str:
+    """How a model is called on the page and in traces: a folder by its last part only."""
+    path = Path(setting).expanduser()
+    return path.name if path.is_dir() else setting
 
 
 def load_settings(environment: Mapping[str, str] | None = None, **overrides: Any) -> Settings:

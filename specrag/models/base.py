@@ -5,7 +5,7 @@ span are known by construction and never searched for in joined text. Text of vi
 False, the default) can never turn into a special token of the chat template.
 """
 
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncGenerator, Sequence
 from dataclasses import dataclass
 from typing import Literal, Protocol, TypeAlias, runtime_checkable
 
@@ -125,7 +125,7 @@ class LanguageModel(Protocol):
 
     def generate(
         self, conversations: Sequence[Conversation], lines: Sequence[Line]
-    ) -> AsyncIterator[tuple[int, Output]]:
+    ) -> AsyncGenerator[tuple[int, Output]]:
         """Write `lines` greedily after every conversation at once.
 
         Yields `(index of the conversation, output)`: one `Begin`, one `Read`, pieces, one `End`. A

@@ -4,10 +4,9 @@
 it grows and the store keeps the same value when it is done, so they cannot disagree.
 """
 
+from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
-from typing import Any
-
-from typing_extensions import assert_never
+from typing import Any, assert_never
 
 from specrag import events as e
 from specrag.types import (
@@ -62,3 +61,154 @@ class Trace:
     def passage(self, passage_id: str) -> Passage | None:
         """The passage with this id."""
         return next((passage for passage in self.passages if passage.id == passage_id), None)
+
+
+class TraceFold:
+    """Folds the events of one run, in order. `trace` is the state so far."""
+
+    def __init__(self) -> None:
+        self._trace: Trace | None = None
+
+    @property
+    def trace(self) -> Trace:
+        """The run so far.
+
+        Raises:
+            ValueError: nothing has happened yet.
+        """
+        if self._trace is None:
+            raise ValueError("a trace begins with RunStarted")
+        return self._trace
+
+    def apply(self, event: e.Event) -> Trace:
+        """Take one more event and return the trace with it."""
+        if isinstance(event, e.RunStarted):
+            self._trace = Trace(
+                run_id=event.run_id,
+                status="running",
+                pipeline=event.pipeline,
+                question=event.question,
+                created_at=event.created_at,
+                config=event.config,
+                environment=event.environment,
+            )
+        self._trace = replace(_step(self.trace, event), elapsed_ms=event.at_ms)
+        return self._trace
+
+
+def fold(events: Iterable[e.Event]) -> Trace:
+    """The trace of a finished list of events."""
+    folding = TraceFold()
+    for event in events:
+        folding.apply(event)
+    return folding.trace
+
+
+def _step(trace: Trace, event: e.Event) -> Trace:  # noqa: C901, PLR0911, PLR0912 - one case per event
+    match event:
+        case e.RunStarted():
+            return trace
+        case e.SpanStarted():
+            return replace(trace, spans=(*trace.spans, _span(event)))
+        case e.SpanEnded():
+            return replace(trace, spans=tuple(_ended(span, event) for span in trace.spans))
+        case e.PassagesRetrieved():
+            return replace(trace, passages=event.passages)
+        case e.SubsetsFormed():
+            drafts = tuple(Draft(subset_id=subset.id) for subset in event.subsets)
+            return replace(trace, subsets=event.subsets, partition_note=event.note, drafts=drafts)
+        case e.DraftStarted():
+            return _edit(trace, event.subset_id, prompt=event.prompt, prompt_tokens=event.prompt_tokens)
+        case e.DraftToken():
+            return _add_token(trace, event)
+        case e.DraftFinished():
+            return replace(
+                trace,
+                drafts=tuple(
+                    event.draft if draft.subset_id == event.draft.subset_id else draft
+                    for draft in trace.drafts
+                ),
+            )
+        case e.DraftsVerified():
+            for verdict in event.verdicts:
+                trace = _edit(
+                    trace,
+                    verdict.subset_id,
+                    scores=verdict.scores,
+                    log_sums=verdict.log_sums,
+                    verifier_tokens=verdict.verifier_tokens,
+                )
+            return trace
+        case e.Decided():
+            return replace(trace, decision=event.decision)
+        case e.AnswerToken():
+            text = (trace.answer.text if trace.answer else "") + event.text
+            return replace(trace, answer=Answer(text=text))
+        case e.Answered():
+            return replace(trace, answer=event.answer)
+        case e.UsageCounted():
+            return replace(trace, usage=_counted(trace.usage, event))
+        case e.RunFinished():
+            return replace(trace, status="done")
+        case e.RunFailed():
+            return replace(_close_spans(trace, event.at_ms), status="failed", error=event.error)
+        case e.RunCancelled():
+            error = ErrorInfo(type="cancelled", message=event.reason)
+            return replace(_close_spans(trace, event.at_ms), status="cancelled", error=error)
+        case _:
+            assert_never(event)
+
+
+def _span(event: e.SpanStarted) -> Span:
+    return Span(
+        id=event.span_id,
+        parent_id=event.parent_id,
+        name=event.name,
+        start_ms=event.at_ms,
+        attributes=event.attributes,
+    )
+
+
+def _ended(span: Span, event: e.SpanEnded) -> Span:
+    if span.id != event.span_id:
+        return span
+    return replace(span, end_ms=event.at_ms, attributes={**span.attributes, **event.attributes})
+
+
+def _close_spans(trace: Trace, at_ms: float) -> Trace:
+    """A run that stops early closes what was open, so that spans always nest."""
+    spans = tuple(
+        replace(span, end_ms=at_ms, attributes={**span.attributes, "unfinished": True})
+        if span.end_ms is None
+        else span
+        for span in trace.spans
+    )
+    return replace(trace, spans=spans)
+
+
+def _edit(trace: Trace, subset_id: str, **changes: Any) -> Trace:
+    return replace(
+        trace,
+        drafts=tuple(
+            replace(draft, **changes) if draft.subset_id == subset_id else draft for draft in trace.drafts
+        ),
+    )
+
+
+def _add_token(trace: Trace, event: e.DraftToken) -> Trace:
+    draft = next(draft for draft in trace.drafts if draft.subset_id == event.subset_id)
+    token = TokenLogprob(text=event.text, logprob=event.logprob, part=event.part, at_ms=event.at_ms)
+    text = getattr(draft, event.part) + event.text
+    return _edit(trace, event.subset_id, tokens=(*draft.tokens, token), **{event.part: text.lstrip()})
+
+
+def _counted(usage: Usage, event: e.UsageCounted) -> Usage:
+    before = usage.drafter if event.role == "drafter" else usage.verifier
+    after = RoleUsage(
+        prompt_tokens=before.prompt_tokens + event.prompt_tokens,
+        completion_tokens=before.completion_tokens + event.completion_tokens,
+        forward_passes=before.forward_passes + event.forward_passes,
+    )
+    if event.role == "drafter":
+        return replace(usage, drafter=after)
+    return replace(usage, verifier=after)

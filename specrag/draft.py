@@ -1,0 +1,170 @@
+"""One draft per subset, all at once: a rationale line, then an answer line.
+
+The drafter's own log-probabilities are collected while it decodes, under the very prompt it decodes from, so
+rho_draft costs nothing and cannot be taken under another prompt. A draft that fails or stays empty is an
+event like any other.
+"""
+
+import re
+from collections.abc import AsyncGenerator, Sequence
+from contextlib import aclosing
+from dataclasses import dataclass, field
+
+from specrag.events import DraftFinished, DraftStarted, DraftToken, Event, SpanStarted, UsageCounted
+from specrag.models.base import Begin, End, LanguageModel, Line, Piece, Read
+from specrag.prompts import ANSWER_LABEL, RATIONALE_LABEL, draft_conversation
+from specrag.scoring import draft_score
+from specrag.text import content_words, is_abstention, overlap
+from specrag.timeline import Timeline
+from specrag.types import Draft, LogSums, Part, Passage, Scores, Subset, TokenLogprob
+
+_CITED = re.compile(r"\[(\d{1,2})\]")
+_MIN_OVERLAP = 0.3
+"""A passage that holds less of the draft's words than this is not its source."""
+
+
+@dataclass(slots=True, kw_only=True)
+class _Writing:
+    """A draft while it is written."""
+
+    subset: Subset
+    passages: tuple[Passage, ...]
+    span: SpanStarted
+    decode: SpanStarted | None = None
+    prompt: str = ""
+    prompt_tokens: int = 0
+    tokens: list[TokenLogprob] = field(default_factory=list)
+
+
+async def write_drafts(
+    model: LanguageModel,
+    question: str,
+    subsets: Sequence[Subset],
+    passages: Sequence[Passage],
+    *,
+    rationale_tokens: int,
+    answer_tokens: int,
+    timeline: Timeline,
+    parent: SpanStarted,
+) -> AsyncGenerator[Event]:
+    """Write all drafts, streaming their tokens. Every subset gets exactly one `DraftFinished`.
+
+    Raises:
+        ModelError: the drafter cannot write at all.
+    """
+    by_id = {passage.id: passage for passage in passages}
+    writings = []
+    for subset in subsets:
+        span = timeline.start("draft", parent, subset_id=subset.id)
+        yield span
+        read = tuple(by_id[passage_id] for passage_id in subset.passage_ids)
+        writings.append(_Writing(subset=subset, passages=read, span=span))
+    lines = (
+        Line(part="rationale", max_tokens=rationale_tokens, label=RATIONALE_LABEL),
+        Line(part="answer", max_tokens=answer_tokens, label=ANSWER_LABEL),
+    )
+    conversations = [draft_conversation(question, writing.passages) for writing in writings]
+    async with aclosing(model.generate(conversations, lines)) as outputs:
+        async for index, output in outputs:
+            writing = writings[index]
+            match output:
+                case Begin():
+                    writing.prompt, writing.prompt_tokens = output.prompt, output.prompt_tokens
+                    yield DraftStarted(
+                        at_ms=timeline.now(),
+                        subset_id=writing.subset.id,
+                        prompt=output.prompt,
+                        prompt_tokens=output.prompt_tokens,
+                    )
+                case Read():
+                    writing.decode = timeline.start("decode", writing.span)
+                    yield writing.decode
+                case Piece():
+                    yield _token(writing, output, timeline)
+                case End():
+                    for event in _finish(writing, output, timeline):
+                        yield event
+
+
+def _token(writing: _Writing, piece: Piece, timeline: Timeline) -> DraftToken:
+    now = timeline.now()
+    writing.tokens.append(TokenLogprob(text=piece.text, logprob=piece.logprob, part=piece.part, at_ms=now))
+    return DraftToken(
+        at_ms=now,
+        subset_id=writing.subset.id,
+        part=piece.part,
+        text=piece.text,
+        logprob=piece.logprob,
+    )
+
+
+def _finish(writing: _Writing, end: End, timeline: Timeline) -> list[Event]:
+    draft = _draft(writing, end)
+    events: list[Event] = []
+    if writing.decode is not None:
+        events.append(timeline.end(writing.decode, tokens=len(writing.tokens)))
+    events.append(timeline.end(writing.span, finish_reason=draft.finish_reason or ""))
+    events.append(
+        UsageCounted(
+            at_ms=timeline.now(),
+            role="drafter",
+            prompt_tokens=writing.prompt_tokens,
+            completion_tokens=end.completion_tokens,
+        )
+    )
+    events.append(DraftFinished(at_ms=timeline.now(), draft=draft))
+    return events
+
+
+def _draft(writing: _Writing, end: End) -> Draft:
+    rationale, answer = _text(writing.tokens, "rationale"), _text(writing.tokens, "answer")
+    error = end.error
+    if error is None and not answer:
+        error = "The drafter wrote no answer."
+    reasoned = [token.logprob for token in writing.tokens if token.part == "rationale"]
+    answered = [token.logprob for token in writing.tokens if token.part == "answer"]
+    return Draft(
+        subset_id=writing.subset.id,
+        rationale=rationale,
+        answer=answer,
+        citations=cite(rationale, answer, writing.passages),
+        abstained=is_abstention(answer),
+        finish_reason=end.finish_reason,
+        error=error,
+        tokens=tuple(writing.tokens),
+        scores=Scores(draft=draft_score(reasoned, answered)),
+        log_sums=LogSums(
+            rationale=sum(reasoned) if reasoned else None,
+            rationale_tokens=len(reasoned),
+            answer=sum(answered) if answered else None,
+            answer_tokens=len(answered),
+        ),
+        prompt=writing.prompt,
+        prompt_tokens=writing.prompt_tokens,
+    )
+
+
+def _text(tokens: Sequence[TokenLogprob], part: Part) -> str:
+    return "".join(token.text for token in tokens if token.part == part).strip()
+
+
+def cite(rationale: str, answer: str, passages: Sequence[Passage]) -> tuple[str, ...]:
+    """Ids of the passages that a draft rests on.
+
+    Numbers in brackets count as the draft's own citation. Without any, the passages that hold most of the
+    draft's words are cited, and none if no passage holds enough of them.
+    """
+    if is_abstention(answer):
+        return ()
+    numbers = {int(number) for number in _CITED.findall(f"{rationale} {answer}")}
+    named = tuple(passage.id for number, passage in enumerate(passages, 1) if number in numbers)
+    if named:
+        return named
+    words = content_words(f"{rationale} {answer}")
+    shares = [overlap(words, f"{passage.title} {passage.text}") for passage in passages]
+    best = max(shares, default=0.0)
+    return tuple(
+        passage.id
+        for passage, share in zip(passages, shares, strict=True)
+        if share >= _MIN_OVERLAP and share >= 0.9 * best
+    )

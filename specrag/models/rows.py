@@ -1,0 +1,90 @@
+"""One draft while it is decoded: the guided template as a small state machine, without tensors.
+
+A line ends at a newline, at the end-of-turn token, or at its token limit; then the label of the next line is
+forced, read by the model and never counted. Blank tokens before the first visible one are read and not
+counted either, so a span starts with text.
+"""
+
+from collections import deque
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from specrag.models.base import End, Line, Output, Piece
+from specrag.types import FinishReason
+
+
+class Row:
+    """Decides for every step what the row feeds next, and emits what it wrote."""
+
+    MAX_BLANKS = 3
+
+    def __init__(
+        self,
+        index: int,
+        ids: tuple[int, ...],
+        lines: Sequence[Line],
+        *,
+        tokenizer: Any,
+        encode: Callable[[str], list[int]],
+    ) -> None:
+        self.index = index
+        self.ids = ids
+        self._lines = list(lines)
+        self._tokenizer = tokenizer
+        self._encode = encode
+        self._end_ids = _end_ids(tokenizer)
+        self._forced: deque[int] = deque()
+        self._line = 0
+        self._written: list[int] = []
+        self._shown = ""
+        self._blanks = 0
+        self._count = 0
+        self._cut = False
+
+    def advance(self, best: int, logprob: float, emit: Callable[[tuple[int, Output]], None]) -> int | None:
+        """Take the model's best token; return the token to feed, or None when the row is done."""
+        if self._forced:
+            return self._forced.popleft()
+        if best in self._end_ids:
+            return self._end_line(emit, newline="\n")
+        head, newline, _ = self._text_of(best).partition("\n")
+        if not (self._shown + head).strip() and self._blanks < self.MAX_BLANKS:
+            self._blanks += 1
+            return best
+        if newline and not head:
+            return self._end_line(emit, newline="\n")
+        self._written.append(best)
+        self._shown += head
+        self._count += 1
+        part = self._lines[self._line].part
+        emit((self.index, Piece(part=part, text=head, logprob=min(logprob, 0.0))))
+        if newline:  # the token holds text and its newline: it is read, the label follows at once
+            return self._end_line(emit, newline="", feed=best)
+        if len(self._written) >= self._lines[self._line].max_tokens:
+            self._cut = True
+            return self._end_line(emit, newline="\n", feed=best)
+        return best
+
+    def _end_line(
+        self, emit: Callable[[tuple[int, Output]], None], *, newline: str, feed: int | None = None
+    ) -> int | None:
+        """Queue the next label (after `feed`), or end the row."""
+        self._line += 1
+        self._written, self._shown, self._blanks = [], "", 0
+        if self._line >= len(self._lines):
+            reason: FinishReason = "length" if self._cut else "stop"
+            emit((self.index, End(finish_reason=reason, completion_tokens=self._count)))
+            return None
+        label = self._encode(newline + self._lines[self._line].label)
+        self._forced.extend(label if feed is None else [feed, *label])
+        return self._forced.popleft()
+
+    def _text_of(self, token: int) -> str:
+        """What `token` adds to the text of the line; empty while a character is incomplete."""
+        whole: str = self._tokenizer.decode([*self._written, token])
+        return "" if whole.endswith("\ufffd") else whole.removeprefix(self._shown)
+
+
+def _end_ids(tokenizer: Any) -> frozenset[int]:
+    known = (getattr(tokenizer, "eos_token_id", None), getattr(tokenizer, "pad_token_id", None))
+    return frozenset(token for token in known if token is not None) | frozenset(tokenizer.all_special_ids)

@@ -1,0 +1,1 @@
+"""Choose one: the ways from a question to an answer. All are streams of the same events."""

@@ -1,0 +1,80 @@
+"""Every text that a model is given, as data.
+
+The question comes before the evidence, so that all drafts of a run share the longest possible prefix. The
+labels start the lines of the guided template; they are read by the model and never counted in a score.
+"""
+
+from collections.abc import Sequence
+
+from specrag.models.base import Choice, Conversation, Segment, Turn
+from specrag.types import Passage
+
+DRAFT_INSTRUCTION = (
+    "Answer the question with the passages below only. First write a rationale: one sentence that quotes the "
+    "evidence from the passages. Then write a short answer. If the passages do not answer the question, the "
+    "answer is: Not in the passages."
+)
+VERIFY_INSTRUCTION = "Answer the question with a short answer and the evidence for it."
+REFLECTION = "Do you think the explanation supports the answers? (Yes or No)"
+"""The paper's statement R (section 3.3)."""
+
+RATIONALE_LABEL = "Rationale:"
+ANSWER_LABEL = "Answer:"
+"""Written without a space before the text: the first token of a span carries its own space."""
+
+REFLECTION_CHOICE = Choice(
+    name="reflection", options={"yes": ("Yes", " Yes", "yes", " yes"), "no": ("No", " No", "no", " no")}
+)
+
+
+def draft_conversation(question: str, passages: Sequence[Passage]) -> Conversation:
+    """What the drafter reads for one subset; it goes on after the rationale label."""
+    return Conversation(
+        turns=(
+            Turn(
+                role="user",
+                segments=(
+                    Segment(text=f"{DRAFT_INSTRUCTION}\n\nQuestion: "),
+                    Segment(text=question),
+                    Segment(text="\n\n"),
+                    *_evidence(passages),
+                ),
+            ),
+            Turn(role="assistant", segments=(Segment(text=RATIONALE_LABEL),)),
+        )
+    )
+
+
+def direct_conversation(question: str, passages: Sequence[Passage]) -> Conversation:
+    """What one model reads to answer from all passages at once, without drafts."""
+    return draft_conversation(question, passages)
+
+
+def verify_conversation(question: str, rationale: str, answer: str) -> Conversation:
+    """What the verifier reads of one draft: Q, answer, rationale, R (paper, section 3.3); no passages."""
+    return Conversation(
+        turns=(
+            Turn(
+                role="user",
+                segments=(Segment(text=f"{VERIFY_INSTRUCTION}\n\nQuestion: "), Segment(text=question)),
+            ),
+            Turn(
+                role="assistant",
+                segments=(
+                    Segment(text=ANSWER_LABEL),
+                    Segment(text=f" {answer}", span="answer"),
+                    Segment(text=f"\n{RATIONALE_LABEL}"),
+                    Segment(text=f" {rationale}", span="rationale"),
+                ),
+            ),
+            Turn(role="user", segments=(Segment(text=REFLECTION),)),
+        )
+    )
+
+
+def _evidence(passages: Sequence[Passage]) -> tuple[Segment, ...]:
+    segments: list[Segment] = []
+    for number, passage in enumerate(passages, 1):
+        date = f" ({passage.published_at})" if passage.published_at else ""
+        segments.append(Segment(text=f"[{number}] {passage.title}{date}\n{passage.text}\n\n"))
+    return tuple(segments)

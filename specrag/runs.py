@@ -1,0 +1,117 @@
+"""Runs live here, on the server, and not in the page that started them.
+
+A run is a task that appends events to its log; any number of readers follow the log from its beginning, so a
+page that reloads picks up where the run is. A run ends by itself, by Stop, or by its deadline, and its trace
+is kept in every case.
+"""
+
+import asyncio
+import time
+from collections import OrderedDict
+from collections.abc import AsyncGenerator
+from contextlib import aclosing
+from dataclasses import replace
+
+from specrag.events import Event, RunCancelled, RunFailed, RunFinished
+from specrag.pipelines.base import Pipeline, Request
+from specrag.tracing.store import TraceStore
+from specrag.tracing.trace import Trace, TraceFold, fold
+
+KEPT = 100
+"""Finished runs whose event logs stay in memory; older ones are read from the store."""
+
+
+class Runs:
+    """The runs of this process. Everything here belongs to one event loop."""
+
+    def __init__(self, store: TraceStore, *, deadline_s: float) -> None:
+        self._store = store
+        self._deadline_s = deadline_s
+        self._live: OrderedDict[str, _Run] = OrderedDict()
+
+    @property
+    def active(self) -> int:
+        """Runs that have not ended."""
+        return sum(not run.done for run in self._live.values())
+
+    def start(self, pipeline: Pipeline, request: Request) -> str:
+        """Begin a run; it goes on whether or not anybody follows it. Returns its id."""
+        run = _Run()
+        self._live[request.run_id] = run
+        while len(self._live) > KEPT and next(iter(self._live.values())).done:
+            self._live.popitem(last=False)
+        run.task = asyncio.create_task(self._run(run, pipeline, request), name=f"run-{request.run_id}")
+        return request.run_id
+
+    async def follow(self, run_id: str, *, every_s: float) -> AsyncGenerator[Trace]:
+        """The trace every `every_s` seconds with the clock of that moment, and once more when the run has ended.
+
+        Raises:
+            TraceError: there is no such run.
+        """
+        run = self._live.get(run_id)
+        if run is None or run.task is None:
+            yield await asyncio.to_thread(self._store.load, run_id)
+            return
+        folding = TraceFold()
+        seen = 0
+        while True:
+            ended = run.done
+            for event in run.events[seen:]:
+                folding.apply(event)
+            seen = len(run.events)
+            if seen:
+                yield folding.trace if ended else replace(folding.trace, elapsed_ms=run.now_ms)
+            if ended:
+                return
+            await asyncio.wait([run.task], timeout=every_s)
+
+    async def stop(self, run_id: str, *, reason: str = "Stopped by the visitor.") -> bool:
+        """Stop a run and wait until its task has ended. Returns whether there was anything to stop."""
+        run = self._live.get(run_id)
+        if run is None or run.done or run.task is None:
+            return False
+        run.stop_reason = reason
+        run.task.cancel()
+        await asyncio.wait([run.task])
+        return True
+
+    async def close(self) -> None:
+        """Stop every run."""
+        for run_id in list(self._live):
+            await self.stop(run_id, reason="The server is shutting down.")
+
+    async def _run(self, run: "_Run", pipeline: Pipeline, request: Request) -> None:
+        try:
+            async with asyncio.timeout(self._deadline_s), aclosing(pipeline.run(request)) as events:
+                async for event in events:
+                    run.events.append(event)
+        except TimeoutError:
+            reason = f"The run took longer than {self._deadline_s:g} s and was stopped (SPECRAG_DEADLINE_S)."
+            run.events.append(RunCancelled(at_ms=run.now_ms, reason=reason))
+        except asyncio.CancelledError:
+            run.events.append(RunCancelled(at_ms=run.now_ms, reason=run.stop_reason))
+        finally:
+            await asyncio.shield(asyncio.to_thread(self._keep, run))
+            run.done = True
+
+    def _keep(self, run: "_Run") -> None:
+        if run.events and isinstance(run.events[-1], RunFinished | RunFailed | RunCancelled):
+            self._store.save(fold(run.events), run.events)
+
+
+class _Run:
+    """The log of one run."""
+
+    def __init__(self) -> None:
+        self.events: list[Event] = []
+        self.done = False
+        self.stop_reason = "The run was cancelled."
+        self.task: asyncio.Task[None] | None = None
+        self._started = time.perf_counter()
+
+    @property
+    def now_ms(self) -> float:
+        """Milliseconds since the run was started, never before its last event."""
+        clock = (time.perf_counter() - self._started) * 1000
+        return max(clock, self.events[-1].at_ms if self.events else 0.0)

@@ -1,0 +1,76 @@
+"""The arithmetic of a draft's scores: from log-probabilities to numbers in (0, 1]. No model, no tensors.
+
+The paper (section 3.3) multiplies raw token probabilities, which underflows and favours the shortest draft.
+Every score here is the length-normalised form, the geometric mean of the token probabilities; the raw sums
+stay in the trace.
+"""
+
+import math
+from collections.abc import Mapping, Sequence
+from typing import Protocol
+
+from specrag.types import Scores
+
+FLOOR = 1e-12
+"""Below this a probability counts as this, so that its logarithm exists."""
+
+
+class Weights(Protocol):
+    """Exponents of the components; 0 leaves one out."""
+
+    @property
+    def draft(self) -> float: ...
+    @property
+    def self_containment(self) -> float: ...
+    @property
+    def self_reflection(self) -> float: ...
+    @property
+    def relevance(self) -> float: ...
+
+
+def geometric_mean(logprobs: Sequence[float]) -> float | None:
+    """Exp of the mean log-probability, in (0, 1]; None for no token."""
+    if not logprobs:
+        return None
+    return min(1.0, max(FLOOR, math.exp(math.fsum(logprobs) / len(logprobs))))
+
+
+def draft_score(rationale: Sequence[float], answer: Sequence[float]) -> float | None:
+    """rho_draft = P(rationale | Q, subset) + P(answer | Q, subset, rationale), halved to stay in (0, 1].
+
+    A draft without a rationale is scored by its answer alone.
+    """
+    answered = geometric_mean(answer)
+    reasoned = geometric_mean(rationale)
+    if answered is None:
+        return None
+    return answered if reasoned is None else (reasoned + answered) / 2
+
+
+def self_containment(answer: Sequence[float], rationale: Sequence[float]) -> float | None:
+    """rho_SC = P(answer, rationale | Q), as the geometric mean over the tokens of both."""
+    return geometric_mean([*answer, *rationale])
+
+
+def self_reflection(choice: Mapping[str, float]) -> float | None:
+    """rho_SR = P(yes) / (P(yes) + P(no)); None where the model considers neither."""
+    total = choice.get("yes", 0.0) + choice.get("no", 0.0)
+    if total <= 0.0:
+        return None
+    return min(1.0, max(FLOOR, choice["yes"] / total))
+
+
+def combine(scores: Scores, weights: Weights) -> float | None:
+    """Weighted geometric mean of the components that are known and have a weight; None if there is none."""
+    components = (
+        (scores.draft, weights.draft),
+        (scores.self_containment, weights.self_containment),
+        (scores.self_reflection, weights.self_reflection),
+        (scores.relevance, weights.relevance),
+    )
+    known = [(max(value, FLOOR), weight) for value, weight in components if value is not None and weight > 0]
+    if not known:
+        return None
+    total = math.fsum(weight for _, weight in known)
+    mean = math.fsum(weight * math.log(value) for value, weight in known) / total
+    return min(1.0, math.exp(mean))

@@ -1,0 +1,112 @@
+"""The decision, under every trap that another implementation fell into."""
+
+from collections.abc import Sequence
+
+import pytest
+
+from specrag.config import ScoreWeights
+from specrag.decide import NO_ANSWER, decide
+from specrag.errors import ModelError
+from specrag.types import Draft, FinishReason, Scores
+
+ONE = ScoreWeights(draft=1, self_containment=0, self_reflection=0, relevance=0)
+
+
+def draft(
+    number: int, answer: str, score: float, *, abstained: bool = False, finish: FinishReason = "stop"
+) -> Draft:
+    return Draft(
+        subset_id=f"s{number}",
+        answer=answer,
+        citations=(f"p{number}",),
+        abstained=abstained,
+        finish_reason=finish,
+        error="out of memory" if finish == "error" else None,
+        scores=Scores(draft=score),
+    )
+
+
+def contest(scores: Sequence[float]) -> list[Draft]:
+    return [draft(number, f"answer {number}", score) for number, score in enumerate(scores)]
+
+
+@pytest.mark.parametrize("place", range(4))
+def test_the_best_draft_wins_in_every_position(place: int) -> None:
+    """`argmax` over a generator returns 0: the first draft always won elsewhere."""
+    scores = [0.2, 0.3, 0.4, 0.5]
+    scores[place], scores[3] = scores[3], scores[place]
+    ruling = decide(contest(scores), weights=ONE, threshold=0)
+    assert ruling.decision.draft_index == place
+    assert ruling.answer is not None
+    assert ruling.answer.text == f"answer {place}"
+    assert ruling.answer.citations == (f"p{place}",)
+
+
+def test_equal_answers_are_pooled_and_the_best_of_them_speaks() -> None:
+    drafts = [
+        draft(0, "Seven nights", 0.5),
+        draft(1, "The three nights.", 0.3),
+        draft(2, "three nights", 0.4),
+    ]
+    ruling = decide(drafts, weights=ONE, threshold=0)
+    assert ruling.decision.draft_index == 2
+    assert ruling.decision.margin == pytest.approx((0.7 - 0.5) / 1.2)
+    assert ruling.decision.agreement == pytest.approx(2 / 3)
+    assert ruling.answer is not None
+    assert ruling.answer.confidence == pytest.approx(0.7 / 1.2)
+    assert "draft 2 gives the same answer" in ruling.decision.reason
+
+
+def test_an_abstention_never_wins_by_likelihood() -> None:
+    drafts = [draft(0, "Not in the passages.", 0.99, abstained=True), draft(1, "Ada", 0.1)]
+    ruling = decide(drafts, weights=ONE, threshold=0)
+    assert ruling.decision.draft_index == 1
+    assert "One abstained" in ruling.decision.reason
+
+
+def test_when_all_abstain_the_answer_says_so() -> None:
+    drafts = [draft(number, "Not in the passages.", 0.9, abstained=True) for number in range(3)]
+    ruling = decide(drafts, weights=ONE, threshold=0)
+    assert (ruling.decision.kind, ruling.decision.draft_index) == ("abstained", None)
+    assert ruling.answer is not None
+    assert ruling.answer.text == NO_ANSWER
+
+
+def test_a_failed_draft_does_not_sink_the_others() -> None:
+    drafts = [draft(0, "", 0.9, finish="error"), draft(1, "Ada", 0.2)]
+    assert decide(drafts, weights=ONE, threshold=0).decision.draft_index == 1
+
+
+def test_all_failed_is_an_error_with_the_reason() -> None:
+    with pytest.raises(ModelError, match="out of memory"):
+        decide([draft(0, "", 0.9, finish="error")], weights=ONE, threshold=0)
+
+
+def test_below_the_threshold_the_verifier_must_answer() -> None:
+    ruling = decide(contest([0.2, 0.3]), weights=ONE, threshold=0.31)
+    assert ruling.decision.kind == "fallback"
+    assert ruling.answer is None
+    assert "0.30" in ruling.decision.reason
+    assert "0.31" in ruling.decision.reason
+
+
+def test_only_empty_drafts_fall_back() -> None:
+    ruling = decide([draft(0, "", 0.5), draft(1, " ", 0.5)], weights=ONE, threshold=0)
+    assert ruling.decision.kind == "fallback"
+
+
+def test_deciding_again_under_other_weights_needs_no_model() -> None:
+    first = Draft(
+        subset_id="a", answer="A", finish_reason="stop", scores=Scores(draft=0.9, self_reflection=0.1)
+    )
+    second = Draft(
+        subset_id="b", answer="B", finish_reason="stop", scores=Scores(draft=0.2, self_reflection=0.8)
+    )
+    reflection = ScoreWeights(draft=0, self_containment=0, self_reflection=1, relevance=0)
+    assert decide([first, second], weights=ONE, threshold=0).decision.draft_index == 0
+    assert decide([first, second], weights=reflection, threshold=0).decision.draft_index == 1
+
+
+def test_the_reason_names_the_numbers() -> None:
+    reason = decide(contest([0.25, 0.5]), weights=ONE, threshold=0).decision.reason
+    assert reason == "Draft 2 scores 0.50; the next answer, draft 1, reaches 0.25."

@@ -1,0 +1,69 @@
+"""Scores with numbers computed by hand."""
+
+import math
+
+import pytest
+
+from specrag.config import ScoreWeights
+from specrag.scoring import combine, draft_score, geometric_mean, self_containment, self_reflection
+from specrag.types import Scores
+
+
+def test_geometric_mean_is_the_root_of_the_product() -> None:
+    # 0.5 * 0.125 = 0.0625, square root 0.25
+    assert geometric_mean([math.log(0.5), math.log(0.125)]) == pytest.approx(0.25)
+
+
+def test_a_long_draft_is_not_punished_for_its_length() -> None:
+    """A raw product of probabilities favours the shortest draft and underflows."""
+    short, long = [math.log(0.6)] * 5, [math.log(0.7)] * 5000
+    assert math.exp(sum(long)) == 0.0
+    assert (geometric_mean(long) or 0) > (geometric_mean(short) or 1)
+
+
+def test_draft_score_is_half_of_the_papers_sum() -> None:
+    # rationale sqrt(0.9 * 0.4) = 0.6; answer 0.2; (0.6 + 0.2) / 2 = 0.4
+    assert draft_score([math.log(0.9), math.log(0.4)], [math.log(0.2)]) == pytest.approx(0.4)
+
+
+def test_draft_score_without_rationale_is_the_answers() -> None:
+    assert draft_score([], [math.log(0.3)]) == pytest.approx(0.3)
+
+
+def test_draft_score_without_answer_is_unknown() -> None:
+    assert draft_score([math.log(0.3)], []) is None
+
+
+def test_self_containment_runs_over_answer_and_rationale_together() -> None:
+    # (0.5 * 0.5 * 0.25 * 0.0625) = 1/256; fourth root 0.25
+    value = self_containment([math.log(0.5)], [math.log(0.5), math.log(0.25), math.log(0.0625)])
+    assert value == pytest.approx(0.25)
+
+
+def test_self_reflection_is_yes_over_yes_and_no() -> None:
+    """P(Yes) alone is not calibrated: a model that says neither would look sure of No."""
+    assert self_reflection({"yes": 0.03, "no": 0.01}) == pytest.approx(0.75)
+
+
+def test_self_reflection_of_a_model_that_considers_neither_is_unknown() -> None:
+    assert self_reflection({"yes": 0.0, "no": 0.0}) is None
+
+
+def test_combine_is_the_weighted_geometric_mean() -> None:
+    # (0.5^1 * 0.2^3)^(1/4) = (0.004)^(0.25) = 0.251487
+    scores = Scores(draft=0.5, self_reflection=0.2)
+    weights = ScoreWeights(draft=1, self_containment=0, self_reflection=3, relevance=0)
+    assert combine(scores, weights) == pytest.approx(0.251487, abs=1e-6)
+
+
+def test_weight_zero_leaves_a_component_out() -> None:
+    weights = ScoreWeights(draft=1, self_containment=1, self_reflection=0, relevance=0)
+    first = Scores(draft=0.4, self_containment=0.9, self_reflection=0.9)
+    second = Scores(draft=0.4, self_containment=0.9, self_reflection=0.01)
+    assert combine(first, weights) == combine(second, weights) == pytest.approx(0.6)
+
+
+def test_unknown_components_do_not_count() -> None:
+    weights = ScoreWeights(draft=1, self_containment=1, self_reflection=1, relevance=1)
+    assert combine(Scores(draft=0.3), weights) == pytest.approx(0.3)
+    assert combine(Scores(), weights) is None

@@ -1,0 +1,49 @@
+"""Sentences, equal answers and abstentions."""
+
+import pytest
+
+from specrag.text import content_words, is_abstention, normalise_answer, overlap, sentences
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        "Not in the passages.",
+        "The answer is not provided.",
+        "No information is given.",
+        "The passages do not say.",
+        "It cannot be determined.",
+        "Unknown",
+    ],
+)
+def test_abstentions_are_recognised(answer: str) -> None:
+    assert is_abstention(answer)
+
+
+@pytest.mark.parametrize(
+    "answer", ["640 watt-hours", "Ada Brennick", "Notting Hill", "No", "The Known World"]
+)
+def test_answers_are_not_abstentions(answer: str) -> None:
+    assert not is_abstention(answer)
+
+
+def test_equal_answers_differ_in_case_articles_and_punctuation_only() -> None:
+    assert normalise_answer("The Three  nights.") == normalise_answer("three nights")
+    assert normalise_answer("160 kilograms") != normalise_answer("180 kilograms")
+
+
+def test_sentences_of_several_scripts() -> None:
+    assert sentences("One. Two! 三つ。四つ？ خمسة؟ ستة") == [
+        "One.",
+        "Two!",
+        "三つ。",
+        "四つ？",
+        "خمسة؟",
+        "ستة",
+    ]
+    assert sentences("It weighs 3.4 kilograms.") == ["It weighs 3.4 kilograms."]
+
+
+def test_overlap_is_the_share_of_distinct_words() -> None:
+    assert overlap(content_words("battery battery charger"), "A Battery of 640 Wh") == 0.5
+    assert overlap([], "text") == 0.0
