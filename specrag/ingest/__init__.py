@@ -1,0 +1,1 @@
+"""From an uploaded file to chunks in the store: `loaders` -> `chunking` -> `index`; `jobs` for the page."""

@@ -1,0 +1,1 @@
+"""Choose one: a reader for each format. Bytes in, `Content` out; each hides one library."""

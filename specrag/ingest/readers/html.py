@@ -1,0 +1,72 @@
+"""The main text of an HTML page by trafilatura; the whole visible text where it finds little.
+
+Navigation and cookie banners would otherwise be retrieved as if they were content. Pages that are not
+articles (a table, a form, a few lines) have no main text, and then everything that a visitor sees counts.
+"""
+
+import re
+from typing import Any
+
+from specrag.errors import DocumentError
+from specrag.ingest.readers.content import Content
+from specrag.ingest.readers.markup import flow
+from specrag.ingest.text import decode, marked_encoding, prose
+from specrag.types import Page
+
+_CHARSET = re.compile(
+    rb"<(?:meta|\?xml)[^>]{0,200}?(?:charset|encoding)\s*=\s*[\"']?\s*([\w.:-]+)", re.IGNORECASE
+)
+_DECLARATION = re.compile(r"^\s*<\?xml[^>]*\?>")
+_ENOUGH, _SHARE = 250, 0.15
+"""A main text of this many characters, or this share of the visible text, is believed."""
+_DATES = {"extensive_search": False, "original_date": True}
+
+
+def read_html(data: bytes, name: str) -> Content:
+    """The text of a page as one page, with the title and date that it states.
+
+    Raises:
+        DocumentError: `corrupt`.
+    """
+    import trafilatura
+    from lxml import etree, html
+
+    source, encoding = _decoded(data, name)
+    try:
+        root = html.document_fromstring(_DECLARATION.sub("", source), parser=html.HTMLParser(huge_tree=True))
+    except (etree.LxmlError, ValueError) as error:
+        raise DocumentError("corrupt", f"{name} holds no HTML that can be read.") from error
+    visible = prose(flow(root))
+    found = trafilatura.bare_extraction(
+        root, with_metadata=True, include_comments=False, favor_recall=True, date_extraction_params=_DATES
+    )
+    text = _main(found, visible)
+    title = prose(getattr(found, "title", None) or root.findtext(".//title") or "")
+    return Content(
+        pages=(Page(text=text),),
+        title=title or None,
+        published_at=getattr(found, "date", None) or None,
+        encoding=encoding,
+    )
+
+
+def _main(found: Any, visible: str) -> str:
+    body = getattr(found, "body", None)
+    text = prose(flow(body)) if body is not None else ""
+    return text if len(text) >= max(_ENOUGH, _SHARE * len(visible)) else visible
+
+
+def _decoded(data: bytes, name: str) -> tuple[str, str]:
+    declared = _CHARSET.search(data[:4096])
+    if declared and marked_encoding(data) is None:
+        label = declared[1].decode("ascii", "replace").lower()
+        # The Web reads these labels as Windows-1252, and so do the people who write them.
+        label = "cp1252" if label in ("iso-8859-1", "latin1", "latin-1", "us-ascii", "ascii") else label
+        try:
+            return data.decode(label), label
+        except (LookupError, UnicodeDecodeError):
+            pass  # A wrong label is common; the bytes decide.
+    decoded = decode(data)
+    if decoded is None:
+        raise DocumentError("corrupt", f"{name} is called a web page but holds no text.")
+    return decoded

@@ -1,0 +1,77 @@
+"""Text of an element tree as a reader sees it: blocks on lines of their own, rows with cells side by side.
+
+Knows the elements of HTML and those of trafilatura's own trees, so that DOCX (as HTML), HTML with a main text
+and HTML without one all come out alike. Scripts, styles and other invisible parts are left out.
+"""
+
+import re
+from collections.abc import Iterator
+from typing import Any
+
+_INVISIBLE = frozenset((
+    "script", "style", "noscript", "template", "head", "svg", "math", "iframe", "object", "canvas",
+    "select", "option", "button", "input", "textarea",
+))  # fmt: skip
+_PARAGRAPHS = frozenset((
+    "p", "h1", "h2", "h3", "h4", "h5", "h6", "ul", "ol", "dl", "table", "blockquote", "pre", "section",
+    "article", "main", "header", "footer", "nav", "aside", "figure", "form", "head", "quote", "code", "list",
+))  # fmt: skip
+_LINES = frozenset((
+    "div", "li", "item", "dt", "dd", "tr", "row", "br", "lb", "hr", "figcaption", "caption", "address",
+    "body",
+))  # fmt: skip
+_CELLS = frozenset(("td", "th", "cell"))
+_HIDDEN = re.compile(r"display\s*:\s*none|visibility\s*:\s*hidden", re.IGNORECASE)
+_DEPTH = 400
+_GAP = "\x1e"
+"""Stands for the empty line around a paragraph, until neighbouring breaks are merged."""
+
+
+def flow(root: Any) -> str:
+    """The visible text of `root`; blank lines between paragraphs, ` | ` between cells."""
+    text = re.sub(r" +", " ", "".join(_walk(root, 0)))
+    breaks = re.compile(rf"[\n {_GAP}]*[\n{_GAP}][\n {_GAP}]*")
+    return breaks.sub(lambda run: "\n\n" if _GAP in run[0] else "\n", text).strip()
+
+
+def _walk(node: Any, depth: int) -> Iterator[str]:
+    """Pieces of text. Every blank of the source is one blank; only this function breaks lines."""
+    if not isinstance(node.tag, str) or depth > _DEPTH or _invisible(node, depth):
+        return
+    tag = node.tag.rpartition("}")[2].lower()
+    edge = _GAP if tag in _PARAGRAPHS else "\n" if tag in _LINES else ""
+    yield edge
+    if tag in ("tr", "row"):
+        yield _row(node, depth)
+    else:
+        yield _bullet(node, tag) + _inline(node.text)
+        for child in node:
+            yield from _walk(child, depth + 1)
+            yield _inline(child.tail)
+    yield edge
+
+
+def _row(node: Any, depth: int) -> str:
+    cells = [child for child in node if isinstance(child.tag, str) and child.tag.lower() in _CELLS]
+    texts = (" ".join("".join(_walk(cell, depth + 1)).replace(_GAP, " ").split()) for cell in cells)
+    return " | ".join(text for text in texts if text)
+
+
+def _invisible(node: Any, depth: int) -> bool:
+    # trafilatura calls headings `head`, and only the root of a page has an HTML head below it.
+    in_page = node.tag != "head" or (node.getparent() is not None and node.getparent().tag == "html")
+    hidden = node.get("hidden") is not None or _HIDDEN.search(node.get("style") or "")
+    return depth > 0 and ((node.tag in _INVISIBLE and in_page) or bool(hidden))
+
+
+def _bullet(node: Any, tag: str) -> str:
+    parent = node.getparent()
+    if tag not in ("li", "item") or parent is None or re.match("footnote|endnote", node.get("id") or ""):
+        return ""
+    if parent.tag == "ol" or parent.get("rend") == "ol":
+        return f"{1 + sum(1 for sibling in node.itersiblings(preceding=True) if sibling.tag == node.tag)}. "
+    return "- "
+
+
+def _inline(text: str | None) -> str:
+    return re.sub(rf"[\s{_GAP}]+", " ", text or "")

@@ -1,0 +1,97 @@
+"""Chunks and documents as flat records of a vector database, and back. Pure.
+
+The databases refuse None, NUL and lone surrogates, and Chroma drops a whole batch for one of them; so absent
+values are left out, and text is made storable here, in one place.
+"""
+
+import re
+from collections.abc import Mapping
+from typing import Any, TypeAlias
+
+from specrag.types import Chunk, DocumentInfo, Passage
+
+Record: TypeAlias = dict[str, str | int | float | bool]
+
+_SURROGATES = re.compile(r"[\ud800-\udfff]")
+
+
+def storable(text: str) -> str:
+    """Text without NUL and halves of surrogate pairs."""
+    return _SURROGATES.sub("\ufffd", text).replace("\0", "")
+
+
+def chunk_record(chunk: Chunk) -> Record:
+    """Everything of a chunk but its id and text."""
+    return _present(
+        document_id=chunk.document_id,
+        title=chunk.title,
+        source=chunk.source,
+        position=chunk.position,
+        page=chunk.page,
+        published_at=chunk.published_at,
+    )
+
+
+def to_chunk(chunk_id: str, text: str, record: Mapping[str, Any]) -> Chunk:
+    """The chunk that was stored."""
+    return Chunk(
+        id=chunk_id,
+        document_id=str(record["document_id"]),
+        title=str(record["title"]),
+        source=str(record["source"]),
+        text=text,
+        position=int(record["position"]),
+        page=record.get("page"),
+        published_at=record.get("published_at"),
+    )
+
+
+def to_passage(chunk: Chunk, similarity: float) -> Passage:
+    """A chunk with its similarity, cut to [0, 1]."""
+    return Passage(
+        id=chunk.id,
+        document_id=chunk.document_id,
+        title=chunk.title,
+        text=chunk.text,
+        page=chunk.page,
+        source=chunk.source,
+        published_at=chunk.published_at,
+        score=min(1.0, max(0.0, similarity)),
+    )
+
+
+def document_record(collection: str, document: DocumentInfo) -> Record:
+    """A line of the catalogue."""
+    return _present(
+        collection=collection,
+        document_id=document.id,
+        title=document.title,
+        source=document.source,
+        pages=document.pages,
+        chunks=document.chunks,
+        added_at=document.added_at,
+        published_at=document.published_at,
+        encoding=document.encoding,
+    )
+
+
+def to_document(record: Mapping[str, Any]) -> DocumentInfo:
+    """The document that a line of the catalogue describes."""
+    return DocumentInfo(
+        id=str(record["document_id"]),
+        title=str(record["title"]),
+        source=str(record["source"]),
+        pages=int(record["pages"]),
+        chunks=int(record["chunks"]),
+        added_at=str(record["added_at"]),
+        published_at=record.get("published_at"),
+        encoding=record.get("encoding"),
+    )
+
+
+def _present(**values: str | float | None) -> Record:
+    return {
+        key: storable(value) if isinstance(value, str) else value
+        for key, value in values.items()
+        if value is not None
+    }
