@@ -24,6 +24,8 @@ _BLANKS = re.compile(r"[^\S\n]+")
 _BIDI = re.compile(r"[\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069\ufeff]")
 _NAME_LENGTH = 255
 _BINARY_SHARE = 0.02
+_FEW = 4
+"""Control characters that even a short text may hold."""
 _WIDE_SHARE = 0.3
 _SAMPLE = 65_536
 
@@ -81,7 +83,7 @@ def looks_binary(data: bytes) -> bool:
     """Whether there are more control characters than any text has."""
     sample = data[:_SAMPLE]
     controls = sum(sample.count(code) for code in range(32) if code not in b"\t\n\x0b\f\r\x1b")
-    return controls > _BINARY_SHARE * len(sample) and marked_encoding(data) is None
+    return controls > max(_FEW, _BINARY_SHARE * len(sample)) and marked_encoding(data) is None
 
 
 def _wide_without_mark(data: bytes) -> str | None:

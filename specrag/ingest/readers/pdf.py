@@ -18,7 +18,7 @@ from specrag.types import Page
 
 # pdfium keeps its state per process and is not thread-safe, so the lock must be one per process as well.
 _PDFIUM = threading.Lock()
-_ERR_FORMAT, _ERR_PASSWORD, _ERR_SECURITY = 3, 4, 5
+_ERR_PASSWORD, _ERR_SECURITY = 4, 5
 _JUNK_TITLE = re.compile(
     r"untitled|microsoft (word|powerpoint)|\.(docx?|tex|dvi|indd|pptx?|qxd|rtf)\b", re.IGNORECASE
 )
@@ -84,22 +84,19 @@ def _opened(data: bytes, name: str, password: str | None) -> Iterator[Any]:
 
 
 def _translated(error: Exception, data: bytes, name: str, password: str | None) -> DocumentError:
+    """pdfium's code may be a leftover of an earlier file, so the bytes are asked as well."""
     code = getattr(error, "err_code", None)
-    if code == _ERR_PASSWORD:
+    encrypted = b"/Encrypt" in data
+    if encrypted and code == _ERR_PASSWORD:
         wrong = "the password does not open it" if password else "it is protected by a password"
+        return DocumentError("encrypted", f"{name} cannot be read: {wrong}; upload a copy without one.")
+    if encrypted and code == _ERR_SECURITY:
         return DocumentError(
-            "encrypted", f"{name} cannot be read: {wrong}; save a copy without one and upload that."
+            "encrypted", f"{name} has an encryption of an unknown kind; upload a copy without it."
         )
-    if code == _ERR_SECURITY:
-        return DocumentError(
-            "encrypted", f"{name} uses an encryption that cannot be opened; save a copy without it."
-        )
-    # pdfium calls a PDF without pages a format error.
-    if code == _ERR_FORMAT and b"%%EOF" in data and _PAGE_TREE.search(data) and not _PAGE.search(data):
+    if b"%%EOF" in data and _PAGE_TREE.search(data) and not _PAGE.search(data):
         return _no_pages(name)
-    return DocumentError(
-        "corrupt", f"{name} is damaged or cut off and cannot be opened; get a fresh copy of it."
-    )
+    return DocumentError("corrupt", f"{name} is damaged or cut off; get a fresh copy of it.")
 
 
 def _no_pages(name: str) -> DocumentError:
