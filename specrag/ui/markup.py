@@ -1,0 +1,110 @@
+"""How a value becomes HTML: one environment with autoescape, and the few ways in which numbers are written.
+
+Documents are hostile. Besides the escape, every text loses the characters that could hide or reorder it, and
+none can look like a template of Gradio.
+"""
+
+import math
+import re
+from functools import cache
+from pathlib import Path
+from typing import Any, Final
+from urllib.parse import urlsplit
+
+from jinja2 import Environment, FileSystemLoader, StrictUndefined
+from markupsafe import Markup
+
+from specrag.types import Scores
+from specrag.ui.theme import HUES
+
+_TEMPLATES: Final = Path(__file__).parent / "templates"
+_UNSHOWN: Final = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069\ud800-\udfff]")
+"""Control characters, direction overrides (every datum is isolated by <bdi>) and lone surrogates."""
+
+UNKNOWN: Final = "\N{EN DASH}"
+
+_BILLION, _MINUTE_MS, _SECOND_MS = 10**9, 60_000, 1000
+
+
+def render(template: str, **values: Any) -> str:
+    """The HTML of `templates/<template>.html`."""
+    html = _environment().get_template(f"{template}.html").render(values)
+    # Gradio evaluates only its own template, never our value; still, no text of ours can look like one.
+    return html.replace("${", "&#36;{").replace("{{", "&#123;{")
+
+
+def probability(logprob: float) -> float:
+    """In [0, 1], also for the values that a broken model may send."""
+    return 0.0 if math.isnan(logprob) else math.exp(min(0.0, logprob))
+
+
+def score(scores: Scores, key: str) -> float | None:
+    """One component, fit to be the width of a bar."""
+    value: float | None = getattr(scores, key)
+    return None if value is None or math.isnan(value) else min(1.0, max(0.0, value))
+
+
+def time_text(ms: float | None) -> str:
+    """Short enough for a table, exact enough to compare steps."""
+    if ms is None:
+        return UNKNOWN
+    if ms < _SECOND_MS:
+        return f"{ms:.0f} ms"
+    if ms < 2 * _MINUTE_MS:
+        return f"{ms / _SECOND_MS:.1f} s"
+    return f"{int(ms // _MINUTE_MS)} min {int(ms % _MINUTE_MS // _SECOND_MS)} s"
+
+
+def tick_text(ms: float, end_ms: float) -> str:
+    """A round time on an axis that ends at `end_ms`: one unit for all ticks, as short as it goes."""
+    return "0" if ms == 0 else f"{ms:.4g} ms" if end_ms <= _SECOND_MS else f"{ms / _SECOND_MS:.4g} s"
+
+
+def number_text(value: float | None) -> str:
+    """A score with two decimals; a small one is never shown as nothing."""
+    if value is None:
+        return UNKNOWN
+    return "<0.01" if value and round(value, 2) == 0 else f"{value:.2f}"
+
+
+def parameters_text(count: int) -> str:
+    """The size of a model as people say it."""
+    return f"{count / _BILLION:.1f}B" if count >= _BILLION else f"{count / 10**6:.0f}M"
+
+
+def percent_text(share: float) -> str:
+    """A share as a CSS width."""
+    return f"{100 * share:.2f}%"
+
+
+def is_weblink(text: str) -> bool:
+    """Whether a source may become a link: only http and https, never `javascript:` or `data:`."""
+    try:
+        return urlsplit(text).scheme in ("http", "https") and bool(urlsplit(text).netloc)
+    except ValueError:
+        return False
+
+
+def _shown(value: Any) -> Any:
+    return value if isinstance(value, Markup) or not isinstance(value, str) else _UNSHOWN.sub("", value)
+
+
+@cache
+def _environment() -> Environment:
+    environment = Environment(
+        loader=FileSystemLoader(_TEMPLATES),
+        autoescape=True,
+        undefined=StrictUndefined,
+        finalize=_shown,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    environment.filters.update(
+        time=time_text, tick=tick_text, score=number_text, percent=percent_text, parameters=parameters_text
+    )
+    environment.filters["hue"] = lambda number: f"sr-h{(number - 1) % len(HUES) + 1}" if number else "sr-h0"
+    environment.globals["score_of"] = score
+    environment.globals["unknown"] = UNKNOWN
+    environment.globals["probability"] = probability
+    environment.tests["weblink"] = is_weblink
+    return environment
