@@ -1,0 +1,183 @@
+"""The page's HTML, piece by piece: pure functions from values to a string, markup in `templates/`.
+
+Documents are hostile: everything that is shown passes the autoescape of one environment, and loses the
+characters that could reorder or hide text on the way. Popovers are native (`popovertarget`), so there is no
+script; their ids begin with a scope and the run, so that answer, chips and cards, which are re-sent on their
+own while a run goes on, always point at the same panels, and one run can be shown in two tabs.
+"""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final, Literal, TypeAlias
+
+from specrag.tracing.trace import Trace
+from specrag.types import Chunk, DocumentInfo, ModelInfo
+from specrag.ui import figures
+from specrag.ui.evidence import split_evidence
+from specrag.ui.markup import render, score
+from specrag.ui.readout import (
+    Colour,
+    cards_of,
+    figures_of,
+    id_prefix,
+    look_of,
+    rationales,
+    refs_of,
+    sides_of,
+    status_text,
+    votes_of,
+    winner_of,
+)
+
+__all__ = [
+    "Colour",
+    "JobState",
+    "JobView",
+    "NoticeKind",
+    "answer_card",
+    "board",
+    "chunks_list",
+    "documents_table",
+    "empty_state",
+    "loading",
+    "models_line",
+    "notice",
+    "passages_strip",
+    "status_line",
+    "timeline",
+]
+
+NoticeKind: TypeAlias = Literal["info", "success", "warning", "error"]
+JobState: TypeAlias = Literal["queued", "reading", "embedding", "ready", "duplicate", "failed", "cancelled"]
+
+_SCORES: Final = {
+    "draft": "draft",
+    "self_containment": "self-contained",
+    "self_reflection": "self-reflection",
+    "grounded": "grounded",
+    "relevance": "relevance",
+    "combined": "combined",
+}
+_LIVE_AXIS_MS: Final = 1000.0
+"""A live axis begins no shorter, or it would change its scale with every event."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class JobView:
+    """One file on its way into the collection, as the page lists it."""
+
+    id: str
+    name: str
+    state: JobState
+    done: int = 0
+    total: int = 0
+    """0 while unknown: the bar then only shows that something moves."""
+    pages: int = 0
+    chunks: int = 0
+    message: str | None = None
+
+
+def models_line(drafter: ModelInfo, verifier: ModelInfo, collection: str, documents: int, chunks: int) -> str:
+    """Who drafts, who verifies, and over what."""
+    return render(
+        "models",
+        drafter=drafter,
+        verifier=verifier,
+        same=(drafter.name, drafter.parameters) == (verifier.name, verifier.parameters),
+        collection=collection,
+        documents=documents,
+        chunks=chunks,
+    )
+
+
+def status_line(trace: Trace | None, *, idle: str = "Ready.") -> str:
+    """The one line that a screen reader is told of; its text holds no running clock on purpose."""
+    return render("status", text=idle if trace is None else status_text(trace))
+
+
+def answer_card(trace: Trace, *, scope: str = "ask") -> str:
+    """The answer with its reason, its sources and what it took."""
+    refs = refs_of(trace, scope)
+    answer, sides = trace.answer, sides_of(trace, refs)
+    winner = winner_of(trace)
+    return render(
+        "answer",
+        trace=trace,
+        look=look_of(trace),
+        winner=winner,
+        answer=answer.text if answer else "",
+        cites=[refs.get(cited) for cited in answer.citations] if answer else [],
+        sides=sides if trace.decision and trace.decision.conflict else (),
+        votes=votes_of(trace, winner),
+        figures=figures_of(trace),
+    )
+
+
+def passages_strip(trace: Trace, *, scope: str = "ask") -> str:
+    """Chips of the retrieved passages, and the panel that each of them opens."""
+    refs = tuple(refs_of(trace, scope).values())
+    used = tuple(ref for ref in refs if ref.drafts) or refs
+    return render(
+        "passages",
+        refs=refs,
+        used=used,
+        rest=tuple(ref for ref in refs if ref not in used),
+        more=f"{id_prefix(trace, scope)}-more",
+        running=trace.status == "running",
+        marked={ref.target: split_evidence(ref.passage.text, rationales(trace, ref)) for ref in refs},
+    )
+
+
+def board(trace: Trace, *, colour: Colour = "none", scope: str = "ask") -> str:
+    """One card per draft, while it is written and after it was verified."""
+    cards = tuple(cards_of(trace, refs_of(trace, scope), colour))
+    scored = [card.draft.scores for card in cards if card.draft]
+    return render(
+        "board",
+        cards=cards,
+        colour=colour,
+        running=trace.status == "running",
+        skeleton=trace.status == "running" and trace.pipeline == "speculative" and not cards,
+        note=trace.partition_note,
+        labels={
+            key: label for key, label in _SCORES.items() if any(score(s, key) is not None for s in scored)
+        },
+        decided=winner_of(trace) is not None,
+    )
+
+
+def timeline(trace: Trace) -> str:
+    """The lanes of the run, live; the same numbers stand in a table for those who cannot see them."""
+    rows = figures.lanes(trace)
+    if not rows and trace.status != "running":
+        return ""
+    least = _LIVE_AXIS_MS if trace.status == "running" else 0.0
+    ticks = figures.ticks(max([least, trace.elapsed_ms, *(bar.end_ms for row in rows for bar in row.bars)]))
+    return render("timeline", lanes=rows, ticks=ticks, end=ticks[-1], trace=trace)
+
+
+def empty_state(title: str, text: str, hints: Sequence[str] = ()) -> str:
+    """What stands where nothing is yet, and what to do about it."""
+    return render("empty", title=title, text=text, hints=hints)
+
+
+def loading(progress: float | None, message: str) -> str:
+    """The first start: `progress` is a share in [0, 1], None while unknown."""
+    share = None if progress is None or math.isnan(progress) else min(1.0, max(0.0, progress))
+    return render("loading", share=share, message=message)
+
+
+def notice(kind: NoticeKind, text: str) -> str:
+    """A sentence that needs attention; errors are announced at once."""
+    return render("notice", kind=kind, text=text)
+
+
+def documents_table(documents: Sequence[DocumentInfo], jobs: Sequence[JobView] = ()) -> str:
+    """The collection's files, and above them the files that are on their way."""
+    return render("documents", documents=documents, jobs=jobs)
+
+
+def chunks_list(chunks: Sequence[Chunk]) -> str:
+    """The chunks of one file, in order."""
+    return render("chunks", chunks=sorted(chunks, key=lambda chunk: chunk.position))
