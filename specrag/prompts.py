@@ -2,6 +2,8 @@
 
 The question comes before the evidence, so that all drafts of a run share the longest possible prefix. The
 labels start the lines of the guided template; they are read by the model and never counted in a score.
+Segments are tokenised apart, so each begins with the space before its first word and none ends with one: that
+is how the models' tokenizers cut running text.
 """
 
 from collections.abc import Sequence
@@ -34,8 +36,8 @@ def draft_conversation(question: str, passages: Sequence[Passage]) -> Conversati
             Turn(
                 role="user",
                 segments=(
-                    Segment(text=f"{DRAFT_INSTRUCTION}\n\nQuestion: "),
-                    Segment(text=question),
+                    Segment(text=f"{DRAFT_INSTRUCTION}\n\nQuestion:"),
+                    Segment(text=f" {question}"),
                     Segment(text="\n\n"),
                     *_evidence(passages),
                 ),
@@ -56,7 +58,7 @@ def verify_conversation(question: str, rationale: str, answer: str) -> Conversat
         turns=(
             Turn(
                 role="user",
-                segments=(Segment(text=f"{VERIFY_INSTRUCTION}\n\nQuestion: "), Segment(text=question)),
+                segments=(Segment(text=f"{VERIFY_INSTRUCTION}\n\nQuestion:"), Segment(text=f" {question}")),
             ),
             Turn(
                 role="assistant",

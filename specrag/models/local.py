@@ -41,15 +41,19 @@ class LocalModel:
     def __init__(self, source: Path, *, name: str, worker: Worker, threads: int) -> None:
         import torch
         from transformers import AutoModelForCausalLM, AutoTokenizer
+        from transformers.utils import logging
 
         torch.set_num_threads(threads)
+        # our own progress is shown where the person looks
+        logging.disable_progress_bar()  # type: ignore[no-untyped-call]
         try:
             self._tokenizer: Any = AutoTokenizer.from_pretrained(source)
-            self._model: Any = AutoModelForCausalLM.from_pretrained(source, dtype=torch.float32).eval()
+            self._model: Any = AutoModelForCausalLM.from_pretrained(source, dtype=torch.float32)
         except (OSError, ValueError, KeyError) as error:
             raise ModelError(f"{name} cannot be loaded as a causal language model: {error}") from error
         if not self._tokenizer.chat_template:
             raise ModelError(f"{name} has no chat template; choose an instruction-tuned model.")
+        self._model.train(mode=False)
         self._torch = torch
         self._worker = worker
         self._renderer = Renderer(self._tokenizer)

@@ -7,7 +7,7 @@ it. Fields that this version does not know are left out, so that a newer trace c
 import json
 from collections.abc import Iterable
 from functools import cache
-from typing import Any, get_args
+from typing import Any, Final, get_args
 
 from pydantic import TypeAdapter, ValidationError
 
@@ -46,10 +46,8 @@ def from_json(text: str) -> Trace:
 
 def events_to_json(events: Iterable[e.Event]) -> str:
     """Events as a JSON list, each under its name: [["RunStarted", {...}], ...]."""
-    rows = [
-        [type(event).__name__, _event_adapter(type(event)).dump_python(event, mode="json")]
-        for event in events
-    ]
+    named = ((type(event).__name__, event) for event in events)
+    rows = [[name, _event_adapter(name).dump_python(event, mode="json")] for name, event in named]
     return json.dumps(rows, ensure_ascii=False)
 
 
@@ -59,11 +57,13 @@ def events_from_json(text: str) -> list[e.Event]:
     Raises:
         TraceError: the text is not a list of known events.
     """
-    known: dict[str, type[e.Event]] = {kind.__name__: kind for kind in get_args(e.Event)}
     try:
-        return [_event_adapter(known[name]).validate_python(fields) for name, fields in json.loads(text)]
+        return [_event_adapter(name).validate_python(fields) for name, fields in json.loads(text)]
     except (ValidationError, KeyError, ValueError, TypeError) as error:
         raise TraceError(f"The stored events of this run cannot be read: {error}") from error
+
+
+_KINDS: Final[dict[str, Any]] = {kind.__name__: kind for kind in get_args(e.Event)}
 
 
 @cache
@@ -72,5 +72,5 @@ def _adapter() -> TypeAdapter[Trace]:
 
 
 @cache
-def _event_adapter(kind: type[e.Event]) -> TypeAdapter[e.Event]:
-    return TypeAdapter(kind)
+def _event_adapter(name: str) -> TypeAdapter[e.Event]:
+    return TypeAdapter(_KINDS[name])

@@ -1,0 +1,5 @@
+"""`python -m specrag`."""
+
+from specrag.cli import main
+
+main()

@@ -1,0 +1,145 @@
+"""The composition root: the only file that knows which concrete class plays which part.
+
+Parts are made when they are first asked for, so that a command that only lists documents never loads a
+language model. One `Parts` belongs to one process.
+"""
+
+import platform
+from collections.abc import Callable
+from functools import cached_property
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+from specrag import __version__
+from specrag.config import Settings, model_name
+from specrag.ingest.chunking import Chunker
+from specrag.ingest.index import Indexer
+from specrag.ingest.jobs import IngestJobs
+from specrag.models.base import LanguageModel
+from specrag.models.local import LocalModel
+from specrag.models.weights import Progress, Weights, ignore
+from specrag.models.worker import Worker
+from specrag.pipelines.base import Pipeline
+from specrag.pipelines.speculative import SpeculativePipeline
+from specrag.retrieval.base import Embedder, VectorStore
+from specrag.retrieval.chroma import ChromaStore
+from specrag.retrieval.embedder import SentenceEmbedder
+from specrag.retrieval.evidence import EvidenceScorer
+from specrag.retrieval.retriever import Retriever
+from specrag.runs import Runs
+from specrag.tracing.store import TraceStore
+
+PACKAGES = ("gradio", "transformers", "torch", "sentence-transformers", "chromadb", "plotly")
+
+
+class Parts:
+    """Everything that a process may need, made on demand from the settings.
+
+    With `in_memory` the vector store lives and dies with the process and never touches the one on disk.
+    """
+
+    def __init__(
+        self, settings: Settings, *, progress: Callable[[Progress], None] = ignore, in_memory: bool = False
+    ) -> None:
+        self.settings = settings
+        self._progress = progress
+        self._in_memory = in_memory
+
+    @cached_property
+    def weights(self) -> Weights:
+        """Where models come from."""
+        return Weights(home=self.settings.home, progress=self._progress)
+
+    @cached_property
+    def embedder(self) -> Embedder:
+        """The embedder."""
+        name = self.settings.embedder
+        return SentenceEmbedder(
+            self.weights.ensure(name), name=model_name(name), threads=self.settings.threads
+        )
+
+    @cached_property
+    def store(self) -> VectorStore:
+        """The vector store."""
+        return ChromaStore(None if self._in_memory else self.settings.home / "chroma")
+
+    @cached_property
+    def indexer(self) -> Indexer:
+        """The only writer of the store."""
+        chunker = Chunker(
+            self.embedder.tokenizer_file,
+            tokens=self.settings.chunk_tokens,
+            overlap=self.settings.chunk_overlap,
+        )
+        return Indexer(store=self.store, embedder=self.embedder, chunker=chunker, settings=self.settings)
+
+    @cached_property
+    def jobs(self) -> IngestJobs:
+        """The queue of uploads."""
+        return IngestJobs(self.indexer, staging=self.settings.home / "uploads")
+
+    @cached_property
+    def worker(self) -> Worker:
+        """The one thread that computes."""
+        return Worker()
+
+    @cached_property
+    def drafter(self) -> LanguageModel:
+        """The small model."""
+        return self._load(self.settings.drafter)
+
+    @cached_property
+    def verifier(self) -> LanguageModel:
+        """The large model; the drafter itself when both settings are equal."""
+        if self.settings.verifier == self.settings.drafter:
+            return self.drafter
+        return self._load(self.settings.verifier)
+
+    @cached_property
+    def speculative(self) -> Pipeline:
+        """The pipeline that this program exists for."""
+        return SpeculativePipeline(
+            retriever=Retriever(store=self.store, embedder=self.embedder),
+            evidence=EvidenceScorer(self.embedder),
+            drafter=self.drafter,
+            verifier=self.verifier,
+            settings=self.settings,
+            environment=self.environment(),
+        )
+
+    @cached_property
+    def traces(self) -> TraceStore:
+        """Where traces are kept."""
+        return TraceStore(self.settings.home / "traces.db")
+
+    @cached_property
+    def runs(self) -> Runs:
+        """The runs of this process."""
+        return Runs(self.traces, deadline_s=self.settings.deadline_s)
+
+    def environment(self) -> dict[str, Any]:
+        """What a trace says about the place where it was made."""
+        return {
+            "versions": {"specrag": __version__, "python": platform.python_version()}
+            | {name: version(name) for name in PACKAGES},
+            "models": {
+                role: {"name": info.name, "parameters": info.parameters, "dtype": info.dtype}
+                for role, info in (("drafter", self.drafter.info), ("verifier", self.verifier.info))
+            }
+            | {
+                "embedder": {"name": model_name(self.settings.embedder), "dimension": self.embedder.dimension}
+            },
+            "device": f"{self.drafter.info.device}, {self.settings.threads} threads",
+        }
+
+    def close(self) -> None:
+        """Let go of the store's lock and of the threads, of those parts that were made."""
+        made = self.__dict__
+        for name in ("jobs", "store", "worker"):
+            if name in made:
+                made[name].close()
+
+    def _load(self, name: str) -> LocalModel:
+        folder: Path = self.weights.ensure(name)
+        return LocalModel(folder, name=model_name(name), worker=self.worker, threads=self.settings.threads)

@@ -1,0 +1,117 @@
+"""`specrag ask`: one question, over the files given with `--docs` or over a kept collection."""
+
+import asyncio
+import uuid
+from collections.abc import Sequence
+from contextlib import aclosing
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from specrag.build import Parts
+from specrag.cli.common import FAILURE, Json, files_of, friendly, parts, print_json, say
+from specrag.errors import DocumentError, UsageError
+from specrag.events import Decided, DraftFinished, DraftsVerified, Event, PassagesRetrieved, SubsetsFormed
+from specrag.library import OWN, SAMPLE, documents_of
+from specrag.pipelines.base import Request
+from specrag.sample import ensure_sample
+from specrag.tracing.codec import to_dict
+from specrag.tracing.trace import Trace, TraceFold
+
+
+def ask(
+    question: Annotated[str, typer.Argument(help="The question.")],
+    docs: Annotated[
+        list[Path] | None,
+        typer.Option("--docs", help="Files or folders to read for this question only; takes several."),
+    ] = None,
+    collection: Annotated[
+        str | None,
+        typer.Option(help="Collection to ask; by default your documents, or the sample if there are none."),
+    ] = None,
+    pipeline: Annotated[str, typer.Option(help="Way to the answer: speculative.")] = "speculative",
+    drafts: Annotated[int | None, typer.Option(help="m: number of drafts.")] = None,
+    retrieve: Annotated[int | None, typer.Option(help="K: passages to retrieve.")] = None,
+    as_json: Json = False,  # noqa: FBT002 - a flag
+) -> None:
+    """Ask a question and see how the answer came about."""
+    with friendly():
+        if pipeline != "speculative":
+            raise UsageError(f"The pipeline “{pipeline}” is not built yet; use --pipeline speculative.")
+        with parts(in_memory=bool(docs), drafts=drafts, retrieve=retrieve) as made:
+            where = _read(made, docs) if docs else _collection(made, collection)
+            trace = asyncio.run(_run(made, Request(question=question, collection=where), quiet=as_json))
+        if as_json:
+            print_json(to_dict(trace))
+        else:
+            _print(trace)
+        if trace.error is not None:
+            say(f"Error: {trace.error.message}")
+            raise typer.Exit(FAILURE)
+
+
+def _read(made: Parts, docs: Sequence[Path]) -> str:
+    """Index the files for this question only; returns the name of their collection."""
+    name = f"ask-{uuid.uuid4().hex[:12]}"
+    results = [made.indexer.ingest(path, path.name, name) for path in files_of(list(docs))]
+    failed = [result for result in results if result.status == "failed"]
+    for result in failed:
+        say(f"Not read: {result.error}")
+    if len(failed) == len(results):
+        raise DocumentError("no_text", "None of the files could be read, so there is nothing to ask.")
+    return name
+
+
+def _collection(made: Parts, wanted: str | None) -> str:
+    if wanted is not None and wanted != SAMPLE:
+        return wanted
+    if wanted is None and documents_of(made.store, OWN):
+        return OWN
+    ensure_sample(made.indexer)
+    if wanted is None:
+        say(
+            "No documents yet, so the sample collection is asked; add your own with --docs or `specrag ingest`."
+        )
+    return SAMPLE
+
+
+async def _run(made: Parts, request: Request, *, quiet: bool) -> Trace:
+    folding = TraceFold()
+    events: list[Event] = []
+    async with aclosing(made.speculative.run(request)) as stream:
+        async for event in stream:
+            events.append(event)
+            folding.apply(event)
+            if not quiet:
+                _tell(event)
+    made.traces.save(folding.trace, events)
+    return folding.trace
+
+
+def _tell(event: Event) -> None:
+    match event:
+        case PassagesRetrieved():
+            say(f"{len(event.passages)} passages, the best scores {event.passages[0].score:.2f}")
+        case SubsetsFormed():
+            say(f"{len(event.subsets)} subsets" + (f"; {event.note}" if event.note else ""))
+        case DraftFinished():
+            say(f"  draft {event.draft.subset_id[1:]}: {event.draft.answer or event.draft.error}")
+        case DraftsVerified() if event.verdicts and event.verdicts[0].scores.combined is None:
+            say(f"{len(event.verdicts)} drafts verified in one pass")
+        case Decided():
+            say(event.decision.reason)
+        case _:
+            pass
+
+
+def _print(trace: Trace) -> None:
+    if trace.answer is None:
+        return
+    typer.echo(trace.answer.text)
+    for passage_id in trace.answer.citations:
+        passage = trace.passage(passage_id)
+        if passage is not None:
+            page = f", page {passage.page}" if passage.page else ""
+            typer.echo(f"  from {passage.title} ({passage.source}{page})")
+    say(f"{trace.elapsed_ms / 1000:.1f} s, run {trace.run_id}: specrag trace show {trace.run_id}")

@@ -1,0 +1,53 @@
+"""The sample collection: own texts about an invented product, so that a first visit works without a file.
+
+It holds a planted contradiction between an old and a new page, an outdated page, and noise.
+"""
+
+import json
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+from specrag.errors import DocumentError
+from specrag.ingest.index import Indexer
+from specrag.library import SAMPLE
+
+FOLDER = Path(__file__).resolve().parent.parent / "assets" / "sample"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SampleQuestion:
+    """An example question; every string of `answers` counts as right."""
+
+    question: str
+    answers: tuple[str, ...]
+    note: str
+
+
+def questions() -> tuple[SampleQuestion, ...]:
+    """The example questions of the sample collection."""
+    content = json.loads((FOLDER / "questions.json").read_text(encoding="utf-8"))
+    return tuple(
+        SampleQuestion(question=item["question"], answers=tuple(item["answers"]), note=item["note"])
+        for item in content["questions"]
+    )
+
+
+def ensure_sample(indexer: Indexer, progress: Callable[[int, int], None] = lambda done, total: None) -> None:
+    """Index the sample pages that are missing and drop those that are no longer part of it.
+
+    Raises:
+        DocumentError: a page cannot be read.
+    """
+    pages = sorted(FOLDER.glob("*.md"))
+    wanted = set()
+    for done, page in enumerate(pages):
+        progress(done, len(pages))
+        result = indexer.ingest(page, page.name, SAMPLE)
+        if result.document_id is None:
+            raise DocumentError(result.reason or "corrupt", f"The sample page {page.name}: {result.error}")
+        wanted.add(result.document_id)
+    for document in indexer.store.documents(SAMPLE):
+        if document.id not in wanted:
+            indexer.store.delete(SAMPLE, document.id)
+    progress(len(pages), len(pages))

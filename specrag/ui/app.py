@@ -1,0 +1,104 @@
+"""The page: layout, wiring and start. Everything that is shown is computed in the pure files beside it.
+
+The server answers at once; weights and models follow in the background while the page says how far they are.
+Nothing of a visitor is kept in module globals: a run is known by its id alone.
+"""
+
+import json
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import gradio as gr
+from starlette.requests import Request
+from starlette.responses import JSONResponse
+from starlette.routing import Route
+
+from specrag import __version__
+from specrag.config import Settings
+from specrag.startup import Startup, StartupState
+from specrag.ui.tabs import ask, documents
+from specrag.ui.theme import CSS_PATH, theme
+
+LAYOUT_CSS = CSS_PATH.with_name("layout.css")
+ON_LOAD = (Path(__file__).parent / "page.js").read_text(encoding="utf-8")
+VISITORS = 64
+"""Events that may run at once; more wait in gradio's queue."""
+
+
+def build_app(startup: Startup) -> gr.Blocks:
+    """The page over the parts that `startup` prepares."""
+    upload_keep_s = 3600
+    page: gr.Blocks
+    with gr.Blocks(
+        title="specrag", analytics_enabled=False, delete_cache=(upload_keep_s, upload_keep_s), fill_width=True
+    ) as page:
+        with gr.Row(elem_id="sr-header"):
+            gr.HTML('<h1 class="sr-brand">spec<span>rag</span></h1>', elem_id="sr-brand")
+            header = gr.HTML(elem_id="sr-models")
+        with gr.Tabs(elem_id="sr-tabs"):
+            with gr.Tab("Ask", id="ask"):
+                ask_tab = ask.build(startup)
+            with gr.Tab("Documents", id="documents"):
+                documents_tab = documents.build(startup)
+        ask.wire(page, ask_tab, startup, header)
+        documents.wire(page, documents_tab, startup, ask_tab)
+        ask.wire_api(startup)
+    page.queue(default_concurrency_limit=VISITORS, max_size=4 * VISITORS)
+    return page
+
+
+def launch_options(settings: Settings, startup: Startup) -> dict[str, Any]:
+    """Arguments of `launch`, the same for `app.py`, the command line and the tests."""
+    return {
+        "server_name": settings.host,
+        "server_port": settings.port,
+        "theme": theme(),
+        "css_paths": [CSS_PATH, LAYOUT_CSS],
+        "js": ON_LOAD,
+        "max_file_size": settings.max_file_mb * 1_000_000,
+        "app_kwargs": {"routes": [_health_route(startup)]},
+        "footer_links": ["api"],
+        "run_history": False,
+        "ssr_mode": False,
+        "quiet": True,
+    }
+
+
+def serve(settings: Settings) -> None:
+    """Serve the page until the process is stopped."""
+    startup = Startup(settings, tell=_log())
+    page = build_app(startup)
+    options = launch_options(settings, startup)
+    _, url, _ = page.launch(prevent_thread_lock=True, **options)
+    print(f"specrag {__version__} is at {url}", flush=True)  # noqa: T201 - the one line that a person waits for
+    startup.begin()
+    try:
+        page.block_thread()
+    finally:
+        startup.parts.close()
+
+
+def _log() -> Callable[[StartupState], None]:
+    """Print each step of the start once, for whoever looks at the server's terminal."""
+    seen: set[str] = set()
+
+    def tell(state: StartupState) -> None:
+        if state.message not in seen:
+            seen.add(state.message)
+            print(f"  {state.message}", file=sys.stderr, flush=True)  # noqa: T201 - the terminal is the reader
+
+    return tell
+
+
+def _health_route(startup: Startup) -> Route:
+    async def health(request: Request) -> JSONResponse:  # noqa: ARG001 - starlette's signature
+        state = startup.state
+        status = "ready" if state.ready else "failed" if state.failed else "starting"
+        return JSONResponse(
+            {"status": status, "message": state.message, "version": __version__},
+            status_code=503 if state.failed else 200,
+        )
+
+    return Route("/health", health)

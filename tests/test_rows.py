@@ -1,0 +1,85 @@
+"""The guided template, token by token, with a tokenizer small enough to read."""
+
+from collections.abc import Sequence
+
+import pytest
+
+from specrag.models.base import End, Line, Output, Piece
+from specrag.models.rows import Row
+
+LINES = (Line(part="rationale", max_tokens=5, label="R:"), Line(part="answer", max_tokens=3, label="A:"))
+
+
+class Letters:
+    """One token per character; id 0 ends a turn; id 1 and 2 are the two halves of a character."""
+
+    eos_token_id = 0
+    pad_token_id = None
+    all_special_ids = (0,)
+
+    def decode(self, ids: Sequence[int]) -> str:
+        text = "".join("\x01" if i == 1 else "\x02" if i == 2 else chr(i) for i in ids)
+        return text.replace("\x01\x02", "é").replace("\x01", "\ufffd")
+
+
+def write(tokens: str | Sequence[int], lines: Sequence[Line] = LINES) -> tuple[list[Output], str]:
+    """What a row emits for the model's wishes, and what it feeds back."""
+    out: list[Output] = []
+    row = Row(7, (), lines, tokenizer=Letters(), encode=lambda text: [ord(letter) for letter in text])
+    wishes = iter([ord(token) if isinstance(token, str) else token for token in tokens])
+    fed = ""
+    while (token := row.advance(next(wishes, 0), -0.5, lambda item: out.append(item[1]))) is not None:
+        fed += chr(token)
+    return out, fed
+
+
+def text(out: Sequence[Output], part: str) -> str:
+    return "".join(item.text for item in out if isinstance(item, Piece) and item.part == part)
+
+
+def test_a_newline_ends_the_line_and_the_label_is_forced_and_not_counted() -> None:
+    """Labels counted inside the spans inflate the score."""
+    # while the label "\nA:" is fed, the model's wishes (xxx) are ignored
+    out, fed = write("ab\nxxcd\n")
+    assert (text(out, "rationale"), text(out, "answer")) == ("ab", "cd")
+    assert fed == "ab\nA:cd"
+    assert out[-1] == End(finish_reason="stop", completion_tokens=4)
+
+
+def test_the_end_token_ends_a_line_as_well() -> None:
+    out, _ = write(["a", 0, "x", "x", "b", 0])
+    assert (text(out, "rationale"), text(out, "answer")) == ("a", "b")
+
+
+def test_a_line_that_is_too_long_is_cut_and_said() -> None:
+    out, fed = write("abcdefgxxhijklm")
+    assert text(out, "rationale") == "abcde"
+    assert text(out, "answer") == "hij"[:3] or len(text(out, "answer")) == 3
+    assert fed.startswith("abcde\nA:")
+    assert isinstance(out[-1], End)
+    assert out[-1].finish_reason == "length"
+
+
+def test_blanks_before_the_first_visible_token_are_read_but_not_counted() -> None:
+    out, fed = write(" \n ab\nxxc\n")
+    assert text(out, "rationale") == "ab"
+    assert fed.startswith(" \n ab")
+
+
+def test_an_endless_run_of_newlines_ends_as_an_empty_line() -> None:
+    out, _ = write("\n" * 40)
+    assert text(out, "answer") == ""
+    assert isinstance(out[-1], End)
+
+
+def test_a_character_of_two_tokens_is_shown_when_it_is_complete_and_counts_twice() -> None:
+    out, _ = write(["a", 1, 2, "\n"])
+    pieces = [item.text for item in out if isinstance(item, Piece)]
+    assert pieces[:3] == ["a", "", "é"]
+
+
+@pytest.mark.parametrize("tokens", ["", "a", "a\nxxb"])
+def test_a_row_always_ends_exactly_once(tokens: str) -> None:
+    out, _ = write(tokens)
+    assert [isinstance(item, End) for item in out].count(True) == 1
+    assert isinstance(out[-1], End)
