@@ -83,3 +83,16 @@ def test_a_row_always_ends_exactly_once(tokens: str) -> None:
     out, _ = write(tokens)
     assert [isinstance(item, End) for item in out].count(True) == 1
     assert isinstance(out[-1], End)
+
+
+def test_a_line_ends_with_its_sentence_and_not_inside_a_number() -> None:
+    """A rationale cut in mid-sentence makes a small model answer nothing."""
+    one = (Line(part="rationale", max_tokens=60, sentences=1), LINES[1])
+    out, _ = write("It weighs 3.4 kilos. And more\nxxA\n", one)
+    assert text(out, "rationale") == "It weighs 3.4 kilos."
+
+
+def test_a_list_number_is_not_a_sentence() -> None:
+    one = (Line(part="rationale", max_tokens=60, sentences=1), LINES[1])
+    out, _ = write("1. The bike is red. It\nxxA\n", one)
+    assert text(out, "rationale") == "1. The bike is red."

@@ -37,12 +37,14 @@ class Conversation:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Line:
-    """One line of a guided template: the model writes `part` until a newline or `max_tokens`."""
+    """One line of a guided template: the model writes `part` until a newline, a limit or its own end."""
 
     part: Part
     max_tokens: int
     label: str = ""
     """Put before the line by the template, read by the model and never counted in a span."""
+    sentences: int | None = None
+    """The line also ends when the model has finished this many sentences."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

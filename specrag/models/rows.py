@@ -1,7 +1,7 @@
 """One draft while it is decoded: the guided template as a small state machine, without tensors.
 
-A line ends at a newline, at the end-of-turn token, or at its token limit; then the label of the next line is
-forced, read by the model and never counted. Blank tokens before the first visible one are read and not
+A line ends at a newline, at the end-of-turn token, after its sentences, or at its token limit; then the label
+of the next line is forced, read by the model and never counted. Blank tokens before the first visible one are read and not
 counted either, so a span starts with text.
 """
 
@@ -10,7 +10,12 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from specrag.models.base import End, Line, Output, Piece
+from specrag.text import sentences
 from specrag.types import FinishReason
+
+_TERMINATORS = (".", "!", "?", "…", "。", "！", "？")  # noqa: RUF001 - full-width ones
+_MIN_WORDS = 3
+"""Fewer words ("1.", "Yes.", "St.") do not make a sentence."""
 
 
 class Row:
@@ -48,6 +53,8 @@ class Row:
         if best in self._end_ids:
             return self._end_line(emit, newline="\n")
         head, newline, _ = self._text_of(best).partition("\n")
+        if self._is_complete(head):
+            return self._end_line(emit, newline="\n")
         if not (self._shown + head).strip() and self._blanks < self.MAX_BLANKS:
             self._blanks += 1
             return best
@@ -78,6 +85,14 @@ class Row:
         label = self._encode(newline + self._lines[self._line].label)
         self._forced.extend(label if feed is None else [feed, *label])
         return self._forced.popleft()
+
+    def _is_complete(self, following: str) -> bool:
+        """Whether the line has its sentences: the next token would begin another one."""
+        wanted = self._lines[self._line].sentences
+        if wanted is None or not following[:1].isspace() or not self._shown.rstrip().endswith(_TERMINATORS):
+            return False
+        done = [part for part in sentences(self._shown) if len(part.split()) >= _MIN_WORDS]
+        return len(done) >= wanted
 
     def _text_of(self, token: int) -> str:
         """What `token` adds to the text of the line; empty while a character is incomplete."""

@@ -1,0 +1,196 @@
+"""A whole run with scripted models: what a reader of the trace may rely on."""
+
+from collections.abc import Iterator
+from contextlib import aclosing
+from typing import get_args
+
+import pytest
+
+from specrag.events import Event, RunFinished, RunStarted
+from specrag.models.scripted import ScriptedModel, Written
+from specrag.pipelines.base import Request
+from specrag.pipelines.speculative import SpeculativePipeline
+from specrag.retrieval.chroma import ChromaStore
+from specrag.tracing.codec import events_from_json, events_to_json, from_json, to_json
+from specrag.tracing.trace import Trace, fold
+from tests.toys import filled_store, pipeline
+
+QUESTION = "How many watt-hours does the battery hold?"
+
+
+@pytest.fixture(scope="module")
+def store() -> Iterator[ChromaStore]:
+    filled = filled_store()
+    filled.ensure_collection("nothing", "words-64")
+    yield filled
+    filled.close()
+
+
+def extract(text: str) -> Written:
+    """A drafter that answers from the passages if they hold the answer, and abstains otherwise."""
+    if "640 watt-hours" in text:
+        return {"rationale": " The battery holds 640 watt-hours.", "answer": " 640 watt-hours"}
+    return {"rationale": " Nothing is said of it.", "answer": " Not in the passages."}
+
+
+def judge(text: str) -> float:
+    return 0.9 if "640 watt-hours" in text else 0.2
+
+
+async def run(made: SpeculativePipeline, question: str = QUESTION, collection: str = "documents") -> list[Event]:
+    async with aclosing(made.run(Request(question=question, collection=collection, run_id="r1"))) as stream:
+        return [event async for event in stream]
+
+
+async def trace_of(made: SpeculativePipeline, question: str = QUESTION, collection: str = "documents") -> Trace:
+    return fold(await run(made, question, collection))
+
+
+async def test_a_run_answers_from_the_draft_that_has_the_evidence(store: ChromaStore) -> None:
+    trace = await trace_of(pipeline(store, ScriptedModel(extract, judge=judge)))
+    assert trace.status == "done"
+    assert trace.answer is not None
+    assert trace.answer.text == "640 watt-hours"
+    assert trace.decision is not None
+    assert trace.decision.kind == "selected"
+    cited = [trace.passage(passage_id) for passage_id in trace.answer.citations]
+    assert [passage.title for passage in cited if passage] == ["Battery"]
+
+
+async def test_every_subset_gets_a_draft_and_every_usable_draft_all_scores(store: ChromaStore) -> None:
+    trace = await trace_of(pipeline(store, ScriptedModel(extract, judge=judge)))
+    assert len(trace.subsets) == len(trace.drafts) >= 2
+    assert [draft.subset_id for draft in trace.drafts] == [subset.id for subset in trace.subsets]
+    for draft in trace.drafts:
+        scores = draft.scores
+        known = (scores.draft, scores.self_containment, scores.self_reflection, scores.relevance, scores.combined)
+        assert all(value is not None and 0 < value <= 1 for value in known)
+        assert draft.log_sums.answer_tokens + draft.log_sums.rationale_tokens == len(draft.tokens)
+        assert "".join(t.text for t in draft.tokens if t.part == "answer").strip() == draft.answer
+        assert "".join(t.text for t in draft.verifier_tokens if t.part == "answer").strip() == draft.answer
+
+
+async def test_spans_nest_and_cover_the_run(store: ChromaStore) -> None:
+    trace = await trace_of(pipeline(store, ScriptedModel(extract, judge=judge)))
+    spans = {span.id: span for span in trace.spans}
+    root = next(span for span in trace.spans if span.parent_id is None)
+    for span in trace.spans:
+        assert span.end_ms is not None
+        parent = spans.get(span.parent_id or "")
+        if parent is not None and parent.end_ms is not None:
+            assert parent.start_ms <= span.start_ms <= span.end_ms <= parent.end_ms
+    assert {"retrieve", "partition", "draft", "verify", "decide"} <= {span.name for span in trace.spans}
+    assert root.end_ms is not None
+    assert root.end_ms - root.start_ms >= 0.95 * trace.elapsed_ms
+
+
+async def test_times_never_run_backwards_and_the_order_of_the_story_is_fixed(store: ChromaStore) -> None:
+    events = await run(pipeline(store, ScriptedModel(extract)))
+    times = [event.at_ms for event in events]
+    assert times == sorted(times)
+    assert isinstance(events[0], RunStarted)
+    assert isinstance(events[-1], RunFinished)
+    names = [type(event).__name__ for event in events]
+    story = ["PassagesRetrieved", "SubsetsFormed", "DraftStarted", "DraftFinished", "DraftsVerified", "Decided"]
+    places = [names.index(name) for name in story]
+    assert places == sorted(places)
+
+
+async def test_usage_is_counted_by_role(store: ChromaStore) -> None:
+    trace = await trace_of(pipeline(store, ScriptedModel(extract), ScriptedModel(extract)))
+    assert trace.usage.drafter.prompt_tokens == sum(draft.prompt_tokens for draft in trace.drafts)
+    assert trace.usage.drafter.completion_tokens == sum(len(draft.tokens) for draft in trace.drafts)
+    assert trace.usage.drafter.forward_passes == 0
+    assert trace.usage.verifier.forward_passes == 1
+    assert trace.usage.verifier.completion_tokens == 0
+    assert trace.usage.verifier.prompt_tokens > 0
+
+
+async def test_all_abstain(store: ChromaStore) -> None:
+    trace = await trace_of(pipeline(store, ScriptedModel(lambda _: {"answer": " Not in the passages."})))
+    assert trace.decision is not None
+    assert trace.decision.kind == "abstained"
+    assert trace.status == "done"
+
+
+async def test_one_failed_draft_never_sinks_a_run(store: ChromaStore) -> None:
+    def fragile(text: str) -> Written:
+        if "onions" in text:
+            raise RuntimeError("the drafter ran out of memory")
+        return extract(text)
+
+    trace = await trace_of(pipeline(store, ScriptedModel(fragile)))
+    failed = [draft for draft in trace.drafts if draft.finish_reason == "error"]
+    assert failed
+    assert all(draft.error == "the drafter ran out of memory" for draft in failed)
+    assert trace.answer is not None
+    assert trace.answer.text == "640 watt-hours"
+
+
+async def test_when_every_draft_fails_the_run_fails_with_the_reason(store: ChromaStore) -> None:
+    def broken(_: str) -> Written:
+        raise RuntimeError("the drafter ran out of memory")
+
+    trace = await trace_of(pipeline(store, ScriptedModel(broken)))
+    assert trace.status == "failed"
+    assert trace.error is not None
+    assert "ran out of memory" in trace.error.message
+    assert all(span.end_ms is not None for span in trace.spans)
+
+
+async def test_below_the_threshold_the_verifier_answers_from_all_passages(store: ChromaStore) -> None:
+    seen: list[str] = []
+
+    def verifier(text: str) -> Written:
+        seen.append(text)
+        return {"answer": " It holds 640 watt-hours."}
+
+    made = pipeline(store, ScriptedModel(extract), ScriptedModel(verifier), threshold=0.99)
+    trace = await trace_of(made)
+    assert trace.decision is not None
+    assert trace.decision.kind == "fallback"
+    assert trace.answer is not None
+    assert trace.answer.text == "It holds 640 watt-hours."
+    assert trace.usage.verifier.completion_tokens > 0
+    assert all(passage.text in seen[0] for passage in trace.passages)
+    assert "fallback" in {span.name for span in trace.spans}
+
+
+@pytest.mark.parametrize(
+    ("question", "sentence"),
+    [
+        ("   ", "The question is empty"),
+        ("x" * 20_000, "20,000 characters"),
+    ],
+)
+async def test_a_bad_question_is_one_sentence(store: ChromaStore, question: str, sentence: str) -> None:
+    trace = await trace_of(pipeline(store, ScriptedModel(extract)), question)
+    assert trace.status == "failed"
+    assert trace.error is not None
+    assert trace.error.type == "usage"
+    assert sentence in trace.error.message
+    assert len(trace.question) <= 2000
+
+
+async def test_an_empty_collection_is_one_sentence(store: ChromaStore) -> None:
+    trace = await trace_of(pipeline(store, ScriptedModel(extract)), collection="nothing")
+    assert trace.error is not None
+    assert "“nothing” has no documents yet" in trace.error.message
+
+
+async def test_closing_a_run_closes_the_drafter(store: ChromaStore) -> None:
+    drafter = ScriptedModel(extract)
+    async with aclosing(pipeline(store, drafter).run(Request(question=QUESTION, collection="documents"))) as stream:
+        async for event in stream:
+            if type(event).__name__ == "DraftToken":
+                break
+    assert drafter.closed == 1
+
+
+async def test_trace_and_events_survive_json(store: ChromaStore) -> None:
+    events = await run(pipeline(store, ScriptedModel(extract, judge=judge)))
+    assert {type(event) for event in events} <= set(get_args(Event))
+    assert events_from_json(events_to_json(events)) == events
+    trace = fold(events)
+    assert from_json(to_json(trace)) == trace
+    assert fold(events_from_json(events_to_json(events))) == trace
