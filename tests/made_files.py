@@ -27,12 +27,12 @@ def pdf(*pages: str) -> bytes:
         f"<< /Type /Pages /Kids [{kids}] /Count {len(pages)} >>",
         "<< /Type /Font /Subtype /Type1 /BaseFont /Helvetica >>",
     ]
+    fonts = "/Resources << /Font << /F1 3 0 R >> >>"
     for index, text in enumerate(pages):
         lines = " ".join(f"({line}) Tj 0 -14 Td" for line in text.splitlines())
         content = f"BT /F1 11 Tf 50 780 Td {lines} ET" if text else ""
         objects += [
-            f"<< /Type /Page /Parent 2 0 R /MediaBox [0 0 595 842] /Contents {5 + 2 * index} 0 R"
-            " /Resources << /Font << /F1 3 0 R >> >> >>",
+            f"<< /Type /Page /Parent 2 0 R /MediaBox [0 0 595 842] /Contents {5 + 2 * index} 0 R {fonts} >>",
             f"<< /Length {len(content)} >>\nstream\n{content}\nendstream",
         ]
     body, offsets = "%PDF-1.4\n", []

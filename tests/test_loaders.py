@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from specrag.config import Settings
+from specrag.config import load_settings
 from specrag.errors import DocumentError
 from specrag.ingest.loaders import SUFFIXES, read
 from specrag.ingest.readers.unwrap import rejoin_hyphens, unwrap
@@ -23,7 +23,7 @@ _KINDS = {"no_text_needs_ocr": "no_text"}
 def load(tmp_path: Path, name: str, data: bytes | str, **settings: Any) -> Document:
     path = tmp_path / "upload"  # what the file is called where it lies must not matter
     path.write_bytes(data.encode() if isinstance(data, str) else data)
-    return read(path, name, Settings(**settings))
+    return read(path, name, load_settings(**settings))
 
 
 def refused(tmp_path: Path, name: str, data: bytes | str, **settings: Any) -> DocumentError:
@@ -58,7 +58,7 @@ def test_every_awkward_file_gives_its_text_or_its_reason(shared_data: Path) -> N
 
 def _problem(path: Path, case: dict[str, Any]) -> str | None:
     try:
-        text = text_of(read(path, path.name, Settings()))
+        text = text_of(read(path, path.name, load_settings()))
     except DocumentError as error:
         unsupported_yet = path.suffix in (".pptx", ".epub") and error.reason == "unsupported"
         expected = _KINDS.get(case["error_kind"], case["error_kind"])
@@ -74,30 +74,30 @@ def _problem(path: Path, case: dict[str, Any]) -> str | None:
 
 def test_an_encrypted_pdf_opens_with_its_password(shared_data: Path) -> None:
     path = shared_data / "docs" / "pdf-encrypted-user-password.pdf"
-    assert "Lorem ipsum" in text_of(read(path, path.name, Settings(), password="openpassword"))
+    assert "Lorem ipsum" in text_of(read(path, path.name, load_settings(), password="openpassword"))
     with pytest.raises(DocumentError, match="the password does not open it"):
-        read(path, path.name, Settings(), password="wrong")
+        read(path, path.name, load_settings(), password="wrong")
 
 
 def test_an_encrypted_file_does_not_colour_the_next_one(shared_data: Path, tmp_path: Path) -> None:
-    """pdfium leaves its error code behind: a PDF without pages was called encrypted."""
+    """An error code of pdfium stays behind: a PDF without pages was called encrypted."""
     path = shared_data / "docs" / "pdf-encrypted-user-password.pdf"
     with pytest.raises(DocumentError, match="protected by a password"):
-        read(path, path.name, Settings())
+        read(path, path.name, load_settings())
     assert refused(tmp_path, "no pages.pdf", pdf()).reason == "no_pages"
     assert refused(tmp_path, "cut.pdf", pdf("Hello there.")[:120]).reason == "corrupt"
 
 
 def test_filled_form_fields_are_text(shared_data: Path) -> None:
     path = shared_data / "docs" / "pdf-form-filled.pdf"
-    text = text_of(read(path, path.name, Settings()))
+    text = text_of(read(path, path.name, load_settings()))
     assert "Alice" in text
     assert "Bob" in text
 
 
 def test_words_cut_at_line_ends_are_whole_and_paragraphs_are_unwrapped(shared_data: Path) -> None:
     path = shared_data / "docs" / "pdf-two-column-latex.pdf"
-    text = text_of(read(path, path.name, Settings()))
+    text = text_of(read(path, path.name, load_settings()))
     assert "consectetuer id, vulputate a, magna." in text
     assert "sit amet, consectetuer adipiscing elit. Ut purus elit, vestibulum ut, placerat ac" in text
     assert "dignissim rutrum.\n\nNam dui ligula" in text
@@ -180,7 +180,7 @@ def test_a_file_above_the_limit_is_refused_without_being_read(tmp_path: Path) ->
     path.touch()
     os.truncate(path, 40_000_000_000)  # sparse: takes no disk, but reading it would take all memory
     with pytest.raises(DocumentError, match=r"40000\.0 MB.*SPECRAG_MAX_FILE_MB") as caught:
-        read(path, "huge.txt", Settings(max_file_mb=1))
+        read(path, "huge.txt", load_settings(max_file_mb=1))
     assert caught.value.reason == "too_large"
 
 
@@ -198,7 +198,7 @@ def test_a_docx_bomb_is_refused_before_it_is_unpacked(tmp_path: Path) -> None:
 
 def test_a_missing_file_is_one_sentence(tmp_path: Path) -> None:
     with pytest.raises(DocumentError, match="No such file"):
-        read(tmp_path / "gone", "gone.txt", Settings())
+        read(tmp_path / "gone", "gone.txt", load_settings())
 
 
 def test_content_decides_before_the_extension(tmp_path: Path) -> None:
@@ -254,7 +254,9 @@ def test_a_docx_keeps_table_rows_lists_and_headings(tmp_path: Path) -> None:
 
 def test_a_docx_keeps_its_footnotes(shared_data: Path) -> None:
     path = shared_data / "docs" / "docx-footnotes.docx"
-    assert folded(text_of(read(path, path.name, Settings()))).endswith("A tachyon walks into a bar. Fin.")
+    assert folded(text_of(read(path, path.name, load_settings()))).endswith(
+        "A tachyon walks into a bar. Fin."
+    )
 
 
 def test_html_without_a_main_text_gives_everything_that_is_visible(tmp_path: Path) -> None:
@@ -324,7 +326,7 @@ def test_plain_text_is_tidy_but_keeps_paragraphs(tmp_path: Path) -> None:
         ("Hello, here is plain text", "utf-16", "utf-16-le"),
         ("Hello, here is plain text", "utf-16-be", "utf-16-be"),
         ("naïve café", "utf-8-sig", "utf-8"),
-        ("今天天气很好，我们去公园散步。北京是中国的首都。", "gb2312", "gb18030"),
+        ("今天天气很好。我们去公园散步。北京是中国的首都。", "gb2312", "gb18030"),
         ("Привет, мир. Сегодня хорошая погода, и мы идём гулять в парк.", "cp1251", "cp1251"),
         (
             "L'été était très chaud. J'ai acheté un café au lait pour 3,50 €. Où est la forêt ?",

@@ -3,9 +3,6 @@
 Every collection of the user is a collection of Chroma; one more, the catalogue, has a line for each document.
 The line is written after the last chunk and removed before the first, so it is the commit mark: whatever has
 no line is not there, and opening sweeps away what a killed process left behind. Chroma never embeds.
-
-The index of Chroma is approximate, and loses rows among many equal vectors, so small collections (where a
-miss would be noticed) are compared exactly.
 """
 
 import threading
@@ -19,17 +16,17 @@ import numpy as np
 from specrag.errors import StoreError
 from specrag.retrieval import records
 from specrag.retrieval.base import CollectionInfo, Vectors
+from specrag.retrieval.catalogue import BATCH, Catalogue
 from specrag.retrieval.client import open_client, translated
 from specrag.retrieval.naming import CATALOGUE, NEXT, check_name, is_ours
+from specrag.retrieval.nearest import nearest
+from specrag.retrieval.upkeep import batches, remove_chunks, tidy
 from specrag.types import Chunk, DocumentInfo, Passage
 
 if TYPE_CHECKING:
     from chromadb.api.collection_configuration import CreateCollectionConfiguration
     from chromadb.api.models.Collection import Collection
 
-BATCH = 200
-_EXACT = 1000
-"""Chunks up to which every vector is compared; about 20 ms."""
 _INDEX: "CreateCollectionConfiguration" = {
     "hnsw": {"space": "cosine", "ef_construction": 200, "ef_search": 512, "max_neighbors": 32}
 }
@@ -54,9 +51,9 @@ class ChromaStore:
         self._hidden: set[tuple[str, str]] = set()
         """Documents on their way in or out; this process is the only one, so memory is enough."""
         try:
-            self._catalogue = self._made(CATALOGUE, {})
-            self._finish_switches()
-            self._sweep()
+            self._catalogue = Catalogue(self._made(CATALOGUE, {}))
+            with translated("The remains of an interrupted run cannot be removed"):
+                tidy(self._client, self._catalogue)
         except BaseException:
             self._close()
             raise
@@ -82,7 +79,7 @@ class ChromaStore:
             name=name,
             description=str(metadata.get(_DESCRIPTION, "")),
             fingerprint=str(metadata.get(_FINGERPRINT, "")),
-            documents=len(self._lines(name)),
+            documents=len(self._catalogue.all(name)),
         )
 
     def ensure_collection(self, name: str, fingerprint: str, description: str = "") -> None:
@@ -106,8 +103,7 @@ class ChromaStore:
         with self._write, translated(f"The collection {name} cannot be deleted"):
             self._collection(name)
             documents = [document.id for document in self.documents(name)]
-            for some in _batches(documents):
-                self._catalogue.delete(ids=[_line_id(name, document_id) for document_id in some])
+            self._catalogue.remove(name, documents)
             self._client.delete_collection(name)
             return len(documents)
 
@@ -137,28 +133,22 @@ class ChromaStore:
                     )
             except BaseException:
                 if not known:
-                    self._remove(target, document.id)
+                    remove_chunks(target, document.id)
                 raise
-            self._catalogue.upsert(
-                ids=[_line_id(collection, document.id)],
-                embeddings=np.ones((1, 1), dtype=np.float32),
-                metadatas=[records.document_record(collection, document)],
-            )
+            self._catalogue.put(collection, document)
             if known:
-                self._remove(target, document.id, keep={chunk.id for chunk in chunks})
+                remove_chunks(target, document.id, keep={chunk.id for chunk in chunks})
 
     def documents(self, collection: str) -> list[DocumentInfo]:
         """The documents that are ready, newest first."""
         with translated(f"The documents of {collection} cannot be listed"):
             self._collection(collection)
-            found = [records.to_document(line) for line in self._lines(collection)]
-        return sorted(found, key=lambda document: (document.added_at, document.id), reverse=True)
+            return self._catalogue.all(collection)
 
     def find(self, collection: str, document_id: str) -> DocumentInfo | None:
         """One document, or None if it is not ready here."""
         with translated(f"The catalogue of {collection} cannot be read"):
-            found = self._catalogue.get(ids=[_line_id(collection, document_id)], include=["metadatas"])
-        return records.to_document(found["metadatas"][0]) if found["metadatas"] else None
+            return self._catalogue.find(collection, document_id)
 
     def document(self, collection: str, document_id: str) -> DocumentInfo:
         """One document."""
@@ -175,7 +165,7 @@ class ChromaStore:
             return []
         with translated(f"The chunks of {document_id} cannot be read"):
             found = self._collection(collection).get(where={"document_id": document_id})
-        return sorted(_chunks(found), key=lambda chunk: chunk.position)
+        return sorted(records.to_chunks(found), key=lambda chunk: chunk.position)
 
     def delete(self, collection: str, document_id: str) -> int:
         """Remove a document and read back that it is gone; the number of chunks removed."""
@@ -186,8 +176,8 @@ class ChromaStore:
         ):
             target = self._collection(collection)
             self.document(collection, document_id)
-            self._catalogue.delete(ids=[_line_id(collection, document_id)])
-            removed = self._remove(target, document_id)
+            self._catalogue.remove(collection, [document_id])
+            removed = remove_chunks(target, document_id)
             left = target.get(where={"document_id": document_id}, limit=1, include=[])["ids"]
             if left or self.find(collection, document_id) is not None:
                 raise StoreError(f"The document {document_id} is still in {collection}; delete it again.")
@@ -199,26 +189,16 @@ class ChromaStore:
         """The `k` nearest chunks of ready documents, best first; equal ones in the order of their ids."""
         target = self._collection(collection)
         with translated(f"{collection} cannot be searched"):
-            total = target.count()
-            if total == 0 or k < 1:
-                return []
             hidden = [document_id for name, document_id in self._hidden.copy() if name == collection]
             where: Any = {"document_id": {"$nin": hidden}} if hidden else None
-            if total <= _EXACT:
-                return _exact(target, vector, k, where)
-            found = target.query(query_embeddings=vector[np.newaxis], n_results=min(k, total), where=where)
-            rows = zip(found["ids"][0], _first(found["documents"]), _first(found["metadatas"]), strict=True)
-            near = zip(rows, _first(found["distances"]), strict=True)
-            return _ranked(
-                [records.to_passage(records.to_chunk(*row), 1.0 - distance) for row, distance in near]
-            )
+            return nearest(target, vector, k, where)
 
     def vectors(self, collection: str, chunk_ids: Sequence[str]) -> Vectors:
         """The vectors of chunks, in the order of `chunk_ids`."""
         target = self._collection(collection)
         by_id: dict[str, Any] = {}
         with translated(f"The vectors of {collection} cannot be read"):
-            for some in _batches(list(dict.fromkeys(chunk_ids))):
+            for some in batches(list(dict.fromkeys(chunk_ids))):
                 found = target.get(ids=some, include=["embeddings"])
                 by_id.update(zip(found["ids"], found["embeddings"], strict=True))  # type: ignore[arg-type]
         missing = [chunk_id for chunk_id in chunk_ids if chunk_id not in by_id]
@@ -245,7 +225,7 @@ class ChromaStore:
                 ids = old.get(include=[])["ids"]
                 fresh = self._made(NEXT + collection, {**(old.metadata or {}), _FINGERPRINT: fingerprint})
             try:
-                for done, some in enumerate(_batches(ids)):
+                for done, some in enumerate(batches(ids)):
                     progress(done * BATCH, len(ids))
                     self._copy(old, fresh, some, embed)
             except BaseException:
@@ -253,7 +233,7 @@ class ChromaStore:
                 raise
             with translated(f"{collection} cannot be indexed anew"):
                 self._client.delete_collection(collection)
-                fresh.modify(name=collection)  # `_finish_switches` does this after a kill between the two
+                fresh.modify(name=collection)  # `tidy` does this after a kill between the two
             progress(len(ids), len(ids))
             return len(ids)
 
@@ -296,16 +276,6 @@ class ChromaStore:
             )
         return found
 
-    def _lines(self, collection: str) -> list[Any]:
-        return self._catalogue.get(where={"collection": collection}, include=["metadatas"])["metadatas"] or []
-
-    def _remove(self, target: "Collection", document_id: str, keep: set[str] = frozenset()) -> int:  # type: ignore[assignment]
-        found = target.get(where={"document_id": document_id}, include=[])["ids"]
-        ids = [chunk_id for chunk_id in found if chunk_id not in keep]
-        for some in _batches(ids):
-            target.delete(ids=some)
-        return len(ids)
-
     @contextmanager
     def _out_of_sight(self, collection: str, document_id: str) -> Iterator[None]:
         self._hidden.add((collection, document_id))
@@ -313,68 +283,6 @@ class ChromaStore:
             yield
         finally:
             self._hidden.discard((collection, document_id))
-
-    def _finish_switches(self) -> None:
-        """A `reindex` that was killed is undone before its switch, and finished after it."""
-        with translated("An interrupted reindex cannot be tidied up"):
-            names = {item.name for item in self._client.list_collections()}
-            for name in (name for name in names if name.startswith(NEXT)):
-                if name.removeprefix(NEXT) in names:
-                    self._client.delete_collection(name)
-                else:
-                    self._client.get_collection(name, embedding_function=None).modify(
-                        name=name.removeprefix(NEXT)
-                    )
-
-    def _sweep(self) -> None:
-        """Remove chunks without a line in the catalogue; counting first, because they are rare."""
-        with translated("The remains of an interrupted run cannot be removed"):
-            for name in self.collections():
-                lines = {line["document_id"]: line["chunks"] for line in self._lines(name)}
-                target = self._collection(name)
-                if target.count() != sum(lines.values()):
-                    rows = target.get(include=["metadatas"])["metadatas"] or []
-                    for document_id in {str(row["document_id"]) for row in rows} - lines.keys():
-                        self._remove(target, document_id)
-
-
-def _exact(target: "Collection", vector: Vectors, k: int, where: Any) -> list[Passage]:
-    rows = target.get(where=where, include=["embeddings"])
-    if not rows["ids"]:
-        return []
-    matrix = np.asarray(rows["embeddings"], dtype=np.float32)
-    if matrix.shape[1:] != vector.shape:
-        raise StoreError(
-            f"A vector of {vector.shape} does not fit a store of {matrix.shape[1:]}; check the embedder."
-        )
-    norms = np.linalg.norm(matrix, axis=1) * (np.linalg.norm(vector) or 1.0)
-    similarities = matrix @ vector / np.where(norms == 0, 1.0, norms)
-    best = np.argsort(-similarities, kind="stable")[:k]
-    score = {rows["ids"][at]: float(similarities[at]) for at in best}
-    return _ranked(
-        [records.to_passage(chunk, score[chunk.id]) for chunk in _chunks(target.get(ids=list(score)))]
-    )
-
-
-def _ranked(passages: list[Passage]) -> list[Passage]:
-    return sorted(passages, key=lambda passage: (-passage.score, passage.id))
-
-
-def _chunks(found: Any) -> list[Chunk]:
-    rows = zip(found["ids"], found["documents"], found["metadatas"], strict=True)
-    return [records.to_chunk(*row) for row in rows]
-
-
-def _first(column: list[list[Any]] | None) -> list[Any]:
-    return column[0] if column else []
-
-
-def _batches(ids: list[str]) -> Iterator[list[str]]:
-    return (ids[start : start + BATCH] for start in range(0, len(ids), BATCH))
-
-
-def _line_id(collection: str, document_id: str) -> str:
-    return f"{collection}/{document_id}"
 
 
 def _compare(name: str, found: "Collection", fingerprint: str) -> None:

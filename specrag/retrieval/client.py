@@ -76,8 +76,13 @@ def translated(what: str) -> Iterator[None]:
 
     try:
         yield
-    except (chromadb.errors.ChromaError, ValueError, TypeError, RuntimeError, OSError) as error:
-        if isinstance(error, StoreError):
-            raise
+    except (
+        chromadb.errors.ChromaError,
+        ValueError,
+        TypeError,
+        AttributeError,
+        RuntimeError,
+        OSError,
+    ) as error:
         cause = str(error).strip().rstrip(".") or type(error).__name__
         raise StoreError(f"{what}: {cause}.") from error

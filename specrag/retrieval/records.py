@@ -46,6 +46,12 @@ def to_chunk(chunk_id: str, text: str, record: Mapping[str, Any]) -> Chunk:
     )
 
 
+def to_chunks(found: Any) -> list[Chunk]:
+    """The chunks of an answer of Chroma."""
+    rows = zip(found["ids"], found["documents"], found["metadatas"], strict=True)
+    return [to_chunk(*row) for row in rows]
+
+
 def to_passage(chunk: Chunk, similarity: float) -> Passage:
     """A chunk with its similarity, cut to [0, 1]."""
     return Passage(

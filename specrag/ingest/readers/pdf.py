@@ -84,7 +84,7 @@ def _opened(data: bytes, name: str, password: str | None) -> Iterator[Any]:
 
 
 def _translated(error: Exception, data: bytes, name: str, password: str | None) -> DocumentError:
-    """pdfium's code may be a leftover of an earlier file, so the bytes are asked as well."""
+    """The code of pdfium may be a leftover of an earlier file, so the bytes are asked as well."""
     code = getattr(error, "err_code", None)
     encrypted = b"/Encrypt" in data
     if encrypted and code == _ERR_PASSWORD:
