@@ -3,6 +3,7 @@
 import json
 import os
 import re
+import time
 import unicodedata
 from pathlib import Path
 from typing import Any
@@ -286,6 +287,22 @@ def test_html_in_a_declared_encoding(tmp_path: Path) -> None:
     page = '<html><head><meta charset="windows-1251"></head><body><p>Привет, мир</p></body></html>'
     document = load(tmp_path, "ru.html", page.encode("cp1251"))
     assert (text_of(document), document.encoding) == ("Привет, мир", "windows-1251")
+
+
+def test_a_numbered_list_keeps_its_numbers(tmp_path: Path) -> None:
+    page = "<html><ol><li>Open the lid.</li><li>Press the button.</li></ol></html>"
+    assert text_of(load(tmp_path, "steps.html", page)) == "1. Open the lid.\n2. Press the button."
+
+
+def test_hostile_texts_take_no_longer_than_others(tmp_path: Path) -> None:
+    """Each of these took time in the square of its length with a careless pattern."""
+    started = time.perf_counter()
+    endless = "a" * 300_000
+    assert unwrap(rejoin_hyphens([f"{endless}\ufffe{endless}"])[0]) == endless * 2
+    load(tmp_path, "blanks.md", "# " + " " * 300_000 + "x\n" + "```\n~~~\n" * 5000)
+    load(tmp_path, "list.html", "<html><ol>" + "<li>item</li>" * 20_000 + "</ol>")
+    load(tmp_path, "dots.txt", "." * 300_000 + "\n" + "-\n" * 50_000)
+    assert time.perf_counter() - started < 30
 
 
 def test_deeply_nested_html_does_not_crash(tmp_path: Path) -> None:

@@ -6,7 +6,8 @@ question that comes in between waits for one batch at most.
 
 import hashlib
 import threading
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 
 import numpy as np
@@ -90,7 +91,7 @@ class SentenceEmbedder:
         clean = [text.encode("utf-8", "replace").decode() for text in texts]
         if not clean:
             return np.empty((0, self._dimension), dtype=np.float32)
-        with self._lock:
+        with self._lock, self._translated():
             vectors = self._model.encode(
                 clean,
                 batch_size=BATCH,
@@ -99,6 +100,15 @@ class SentenceEmbedder:
                 show_progress_bar=False,
             )
         return np.ascontiguousarray(vectors, dtype=np.float32)
+
+    @contextmanager
+    def _translated(self) -> Iterator[None]:
+        try:
+            yield
+        except (RuntimeError, ValueError) as error:
+            raise ModelError(
+                f"The embedder {self._name} failed ({error}); set SPECRAG_EMBEDDER to another one."
+            ) from error
 
     def _weights_digest(self) -> str:
         """Of the beginning of every tensor: cheap, and different for every fine-tuning."""

@@ -34,8 +34,11 @@ def flow(root: Any) -> str:
     return breaks.sub(lambda run: "\n\n" if _GAP in run[0] else "\n", text).strip()
 
 
-def _walk(node: Any, depth: int) -> Iterator[str]:
-    """Pieces of text. Every blank of the source is one blank; only this function breaks lines."""
+def _walk(node: Any, depth: int, number: int = 0) -> Iterator[str]:
+    """Pieces of text. Every blank of the source is one blank; only this function breaks lines.
+
+    `number` is the node's place among its siblings, for numbered lists.
+    """
     if not isinstance(node.tag, str) or depth > _DEPTH or _invisible(node, depth):
         return
     tag = node.tag.rpartition("}")[2].lower()
@@ -44,9 +47,9 @@ def _walk(node: Any, depth: int) -> Iterator[str]:
     if tag in ("tr", "row"):
         yield _row(node, depth)
     else:
-        yield _bullet(node, tag) + _inline(node.text)
-        for child in node:
-            yield from _walk(child, depth + 1)
+        yield _bullet(node, tag, number) + _inline(node.text)
+        for place, child in enumerate(node, start=1):
+            yield from _walk(child, depth + 1, place)
             yield _inline(child.tail)
     yield edge
 
@@ -64,12 +67,12 @@ def _invisible(node: Any, depth: int) -> bool:
     return depth > 0 and ((node.tag in _INVISIBLE and in_page) or bool(hidden))
 
 
-def _bullet(node: Any, tag: str) -> str:
+def _bullet(node: Any, tag: str, number: int) -> str:
     parent = node.getparent()
     if tag not in ("li", "item") or parent is None or re.match("footnote|endnote", node.get("id") or ""):
         return ""
     if parent.tag == "ol" or parent.get("rend") == "ol":
-        return f"{1 + sum(1 for sibling in node.itersiblings(preceding=True) if sibling.tag == node.tag)}. "
+        return f"{number}. "
     return "- "
 
 

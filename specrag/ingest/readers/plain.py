@@ -10,7 +10,7 @@ from specrag.types import Page
 
 _FRONT_MATTER = re.compile(r"\A---[ \t]*\n(.*?)\n(?:---|\.\.\.)[ \t]*(?:\n|\Z)", re.DOTALL)
 _FIELD = re.compile(r"^(title|date)[ \t]*:[ \t]*(.+?)[ \t]*$", re.MULTILINE | re.IGNORECASE)
-_HEADING = re.compile(r"^# +(.+?)(?: +#+)? *$", re.MULTILINE)
+_HEADING = re.compile(r"^#[ \t](.*\S.*)$", re.MULTILINE)
 _FENCE = re.compile(r"^(```|~~~).*?^\1", re.MULTILINE | re.DOTALL)
 
 
@@ -36,7 +36,7 @@ def read_markdown(data: bytes, name: str) -> Content:
     heading = _HEADING.search(_FENCE.sub("", body))
     return Content(
         pages=(Page(text=body),),
-        title=fields.get("title") or (heading[1] if heading else None),
+        title=fields.get("title") or (heading[1].rstrip().rstrip("#").strip() if heading else None),
         published_at=_iso_date(fields.get("date", "")),
         encoding=encoding,
     )

@@ -13,7 +13,7 @@ from itertools import pairwise
 _CUT = "\x02"
 """Stands where a word was cut at the end of a line, so that the lengths of the lines stay known."""
 # pdfium replaces the hyphen and the line break by U+FFFE; soft hyphens and plain ones appear as well.
-_HYPHEN = re.compile(r"(\w+)(?:[\ufffe\xad\x02](?:\r?\n)?|[-\u2010]\r?\n)(?=(\w+))")
+_HYPHEN = re.compile(r"(?<=\w)(?:[\ufffe\xad\x02](?:\r?\n)?|[-\u2010]\r?\n)(?=\w)")
 _PRESENTATION = re.compile(r"[\ufb00-\ufb06\ufb50-\ufdff\ufe70-\ufefc]+")
 _SENTENCE_END = re.compile(
     r"[.!?\u2026\u3002\uff01\uff1f\u061f\u0964\u1362][\"')\]\u00bb\u201d\u2019\u300d\u300f]*$"
@@ -22,6 +22,8 @@ _ITEM = re.compile(r"[•◦▪‣●○\u2013—*]|[-+] |\(?\d{1,3}[.)] |\(?[a-
 _WIDE = re.compile(r"[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3000-\u30ff\u3400-\u9fff\uff00-\uffef]")
 """Scripts without blanks between words: joined without one, and counted double where they set the width."""
 _FULL, _NEARLY_FULL = 0.75, 0.92
+_LONGEST = 40
+"""Characters of a word that are looked at."""
 _COLUMN = 30
 """Where no line is longer than this, the lines are no paragraphs."""
 
@@ -29,12 +31,17 @@ _COLUMN = 30
 def rejoin_hyphens(pages: Sequence[str]) -> list[str]:
     """Words that were cut at line ends made whole again; ligatures and drawn Arabic forms as letters."""
     plain = [_PRESENTATION.sub(lambda match: unicodedata.normalize("NFKC", match[0]), text) for text in pages]
-    written = {word.lower() for text in plain for word in re.findall(r"\w+-\w+", text)}
+    # The boundary keeps this linear: text of a single endless word would take for ever otherwise.
+    written = {word.lower() for text in plain for word in re.findall(r"\b\w+-\w+", text)}
 
     def join(match: re.Match[str]) -> str:
-        left, right = match[1], match[2]
+        before, after = (
+            match.string[max(0, match.start() - _LONGEST) : match.start()],
+            match.string[match.end() : match.end() + _LONGEST],
+        )
+        left, right = re.findall(r"\w+", before)[-1], re.findall(r"\w+", after)[0]
         keep = f"{left}-{right}".lower() in written or not right[0].islower()
-        return f"{left}-{_CUT}" if keep else f"{left}{_CUT}"
+        return f"-{_CUT}" if keep else _CUT
 
     return [_HYPHEN.sub(join, text) for text in plain]
 
