@@ -1,6 +1,7 @@
 """Chunks that the embedder can see whole, cut where a reader would cut."""
 
 import json
+import time
 from itertools import pairwise
 from pathlib import Path
 
@@ -96,6 +97,14 @@ def test_a_scrap_at_the_end_does_not_stand_alone(chunker: Chunker) -> None:
     for sentences in range(5, 40):
         chunks = chunker.chunk(document(SENTENCE * sentences + "The end."))
         assert chunker.count(chunks[-1].text) > 64 // 6 or len(chunks) == 1
+
+
+def test_a_long_text_without_any_sentence_takes_no_longer_than_others(chunker: Chunker) -> None:
+    """The splitter alone took a minute for this, in the square of the length."""
+    started = time.perf_counter()
+    chunks = chunker.chunk(document("東京は大きい" * 30_000))
+    assert sum(len(chunk.text) for chunk in chunks) >= 180_000
+    assert time.perf_counter() - started < 30
 
 
 def test_a_page_without_text_gives_no_chunk(chunker: Chunker) -> None:

@@ -27,6 +27,9 @@ _SCRAP = 6
 _HEADING = re.compile(r"#{1,6} .*|(?!.*[.!?\u2026\u3002\uff01\uff1f\u061f\u0964]$).{1,80}")
 """A short line that does not end as a sentence does."""
 _PARAGRAPH = 81
+_MARKS = ("\n\n", "\n", ". ", "\u3002", " ")
+_BLOCK = 8192
+"""The splitter's time grows with the square of a paragraph, so no more than this is given to it at once."""
 _VERSION = 1
 
 
@@ -77,10 +80,11 @@ class Chunker:
         return len(self._tokenizer.encode(text, add_special_tokens=False))
 
     def _texts(self, text: str) -> Iterator[str]:
-        for start, end in self._without_scrap(text, self._spans(text)):
-            piece = text[start:end].strip()
-            if piece:
-                yield piece
+        for block in _blocks(text):
+            for start, end in self._without_scrap(block, self._spans(block)):
+                piece = block[start:end].strip()
+                if piece:
+                    yield piece
 
     def _spans(self, text: str) -> list[Span]:
         return self._hard(text, _split(self._splitter(self.tokens, self.overlap), _shadow(text)))
@@ -117,6 +121,18 @@ class Chunker:
         from semantic_text_splitter import TextSplitter
 
         return TextSplitter.from_huggingface_tokenizer(self._tokenizer, tokens, overlap)
+
+
+def _blocks(text: str) -> Iterator[str]:
+    """The text in parts of a bounded size, cut at the best place in the second half of each."""
+    start = 0
+    while len(text) - start > _BLOCK:
+        half, full = start + _BLOCK // 2, start + _BLOCK
+        cuts = (text.rfind(mark, half, full) + len(mark) for mark in _MARKS if mark in text[half:full])
+        end = next(cuts, full)
+        yield text[start:end]
+        start = end
+    yield text[start:]
 
 
 def _shadow(text: str) -> str:

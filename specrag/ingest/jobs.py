@@ -111,7 +111,8 @@ class IngestJobs:
                 return
             self._cancelled.add(job)
             if state.state == "queued":
-                self._end(job, state="cancelled")
+                sentence = f"{state.name} was cancelled; nothing of it was kept."
+                self._end(job, state="cancelled", reason="cancelled", message=sentence)
 
     def wait(self, job: str, timeout: float | None = None) -> JobState:
         """The state of a job once it has ended, or as it is after `timeout` seconds.
