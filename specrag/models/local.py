@@ -30,6 +30,9 @@ from specrag.models.rows import Row
 from specrag.models.worker import Cancelled, Worker
 from specrag.types import ModelInfo
 
+_CANDIDATES = 32
+"""Likeliest tokens among which the first visible one of a line is looked for."""
+
 
 class LocalModel:
     """A causal language model of transformers behind the `LanguageModel` protocol.
@@ -157,11 +160,12 @@ class LocalModel:
         torch = self._torch
         while True:
             logprobs = torch.log_softmax(logits.float(), dim=-1)  # (rows, V)
-            best = logprobs.max(dim=-1)
+            top = logprobs.topk(_CANDIDATES, dim=-1)
+            ids, values = top.indices.tolist(), top.values.tolist()  # (rows, candidates) each
             next_ids: list[int] = []
             alive: list[int] = []
             for place, row in enumerate(rows):
-                token = row.advance(int(best.indices[place]), float(best.values[place]), emit)
+                token = row.advance(list(zip(ids[place], values[place], strict=True)), emit)
                 if token is not None:
                     next_ids.append(token)
                     alive.append(place)

@@ -1,17 +1,20 @@
 """One draft while it is decoded: the guided template as a small state machine, without tensors.
 
 A line ends at a newline, at the end-of-turn token, after its sentences, or at its token limit; then the label
-of the next line is forced, read by the model and never counted. Blank tokens before the first visible one are read and not
-counted either, so a span starts with text.
+of the next line is forced, read by the model and never counted. The first token of a line is the likeliest one that shows text:
+a small model would rather end its turn, and a line that is asked for is not left empty.
 """
 
 from collections import deque
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, TypeAlias
 
 from specrag.models.base import End, Line, Output, Piece
 from specrag.text import sentences
 from specrag.types import FinishReason
+
+Candidates: TypeAlias = Sequence[tuple[int, float]]
+"""Token ids with the natural log of their probability, likeliest first."""
 
 _TERMINATORS = (".", "!", "?", "…", "。", "！", "？")  # noqa: RUF001 - full-width ones
 _MIN_WORDS = 3
@@ -20,8 +23,6 @@ _MIN_WORDS = 3
 
 class Row:
     """Decides for every step what the row feeds next, and emits what it wrote."""
-
-    MAX_BLANKS = 3
 
     def __init__(
         self,
@@ -42,22 +43,19 @@ class Row:
         self._line = 0
         self._written: list[int] = []
         self._shown = ""
-        self._blanks = 0
         self._count = 0
         self._cut = False
 
-    def advance(self, best: int, logprob: float, emit: Callable[[tuple[int, Output]], None]) -> int | None:
-        """Take the model's best token; return the token to feed, or None when the row is done."""
+    def advance(self, candidates: Candidates, emit: Callable[[tuple[int, Output]], None]) -> int | None:
+        """Take the model's likeliest tokens, best first; return the token to feed, None when the row is done."""
         if self._forced:
             return self._forced.popleft()
+        best, logprob = candidates[0] if self._shown.strip() else self._first_visible(candidates)
         if best in self._end_ids:
             return self._end_line(emit, newline="\n")
         head, newline, _ = self._text_of(best).partition("\n")
         if self._is_complete(head):
             return self._end_line(emit, newline="\n")
-        if not (self._shown + head).strip() and self._blanks < self.MAX_BLANKS:
-            self._blanks += 1
-            return best
         if newline and not head:
             return self._end_line(emit, newline="\n")
         self._written.append(best)
@@ -77,7 +75,7 @@ class Row:
     ) -> int | None:
         """Queue the next label (after `feed`), or end the row."""
         self._line += 1
-        self._written, self._shown, self._blanks = [], "", 0
+        self._written, self._shown = [], ""
         if self._line >= len(self._lines):
             reason: FinishReason = "length" if self._cut else "stop"
             emit((self.index, End(finish_reason=reason, completion_tokens=self._count)))
@@ -85,6 +83,13 @@ class Row:
         label = self._encode(newline + self._lines[self._line].label)
         self._forced.extend(label if feed is None else [feed, *label])
         return self._forced.popleft()
+
+    def _first_visible(self, candidates: Candidates) -> tuple[int, float]:
+        """The likeliest token that begins a line with text; a guided line is never left empty if one exists."""
+        for token, logprob in candidates:
+            if token not in self._end_ids and self._text_of(token).partition("\n")[0].strip():
+                return token, logprob
+        return candidates[0]
 
     def _is_complete(self, following: str) -> bool:
         """Whether the line has its sentences: the next token would begin another one."""

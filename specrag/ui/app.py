@@ -17,6 +17,7 @@ from starlette.routing import Route
 
 from specrag import __version__
 from specrag.config import Settings
+from specrag.library import SAMPLE
 from specrag.startup import Startup, StartupState
 from specrag.ui.tabs import ask, documents
 from specrag.ui.theme import CSS_PATH, theme
@@ -34,9 +35,7 @@ def build_app(startup: Startup) -> gr.Blocks:
     with gr.Blocks(
         title="specrag", analytics_enabled=False, delete_cache=(upload_keep_s, upload_keep_s), fill_width=True
     ) as page:
-        with gr.Row(elem_id="sr-header"):
-            gr.HTML('<h1 class="sr-brand">spec<span>rag</span></h1>', elem_id="sr-brand")
-            header = gr.HTML(elem_id="sr-models")
+        header = gr.HTML(ask.header(startup, SAMPLE), elem_id="sr-header", apply_default_css=False)
         with gr.Tabs(elem_id="sr-tabs"):
             with gr.Tab("Ask", id="ask"):
                 ask_tab = ask.build(startup)

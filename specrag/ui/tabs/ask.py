@@ -102,9 +102,9 @@ def build(startup: Startup) -> AskTab:
                 gr.Button(item.question, size="sm", elem_classes="sr-example") for item in questions()
             )
     run_id = gr.Textbox(visible="hidden", elem_id="sr-run-id", label="Run")
-    status = gr.HTML(cards.status_line(None, idle="Starting."), elem_id="sr-status")
-    answer = gr.HTML(elem_id="sr-answer")
-    passages = gr.HTML(elem_id="sr-passages")
+    status = gr.HTML(cards.status_line(None, idle="Starting."), elem_id="sr-status", apply_default_css=False)
+    answer = gr.HTML(elem_id="sr-answer", apply_default_css=False)
+    passages = gr.HTML(elem_id="sr-passages", apply_default_css=False)
     colour = gr.Radio(
         choices=[
             ("No colours", "none"),
@@ -116,8 +116,8 @@ def build(startup: Startup) -> AskTab:
         elem_id="sr-colour",
         visible=False,
     )
-    board = gr.HTML(elem_id="sr-board")
-    timeline = gr.HTML(elem_id="sr-timeline")
+    board = gr.HTML(elem_id="sr-board", apply_default_css=False)
+    timeline = gr.HTML(elem_id="sr-timeline", apply_default_css=False)
     plot = gr.Plot(visible=False, elem_id="sr-plot", label="Waterfall", show_label=False)
     return AskTab(
         question=question,
@@ -137,7 +137,7 @@ def build(startup: Startup) -> AskTab:
     )
 
 
-def wire(page: gr.Blocks, tab: AskTab, startup: Startup, header: gr.HTML) -> None:
+def wire(page: gr.Blocks, tab: AskTab, startup: Startup, top: gr.HTML) -> None:
     """Connect the tab's events."""
 
     async def on_ask(question: str, collection: str, colour: str) -> AsyncGenerator[Updates]:
@@ -175,7 +175,7 @@ def wire(page: gr.Blocks, tab: AskTab, startup: Startup, header: gr.HTML) -> Non
         return gr.skip()
 
     def on_collection(collection: str) -> tuple[Any, str]:
-        return gr.update(visible=collection == SAMPLE), models_header(startup, collection)
+        return gr.update(visible=collection == SAMPLE), header(startup, collection)
 
     asking: dict[str, Any] = {
         "fn": on_ask,
@@ -198,14 +198,14 @@ def wire(page: gr.Blocks, tab: AskTab, startup: Startup, header: gr.HTML) -> Non
     tab.collection.change(
         on_collection,
         tab.collection,
-        [tab.examples, header],
+        [tab.examples, top],
         show_progress="hidden",
         api_visibility="private",
     )
     page.load(on_load, None, tab.live, show_progress="hidden", api_visibility="private").then(
         on_collection,
         tab.collection,
-        [tab.examples, header],
+        [tab.examples, top],
         show_progress="hidden",
         api_visibility="private",
     )
@@ -229,15 +229,16 @@ def wire_api(startup: Startup) -> None:
     api(api_ask, api_name="ask")
 
 
-def models_header(startup: Startup, collection: str) -> str:
-    """The header's right side, once there is something to say."""
-    if not startup.state.ready:
-        return ""
-    parts = startup.parts
-    known = documents_of(parts.store, collection)
-    return cards.models_line(
-        parts.drafter.info, parts.verifier.info, collection, len(known), sum(item.chunks for item in known)
-    )
+def header(startup: Startup, collection: str) -> str:
+    """The top of the page; who drafts and who verifies joins the name once the models are loaded."""
+    models = ""
+    if startup.state.ready:
+        parts = startup.parts
+        known = documents_of(parts.store, collection)
+        chunks = sum(item.chunks for item in known)
+        models = cards.models_line(parts.drafter.info, parts.verifier.info, collection, len(known), chunks)
+    brand = '<h1 class="sr-brand">spec<span>rag</span></h1>'
+    return f'<header class="sr sr-header">{brand}{models}</header>'
 
 
 class _Show:

@@ -58,14 +58,14 @@ def build(startup: Startup) -> DocumentsTab:
             height=140,
             scale=3,
         )
-    message = gr.HTML(elem_id="sr-documents-message")
-    table = gr.HTML(elem_id="sr-documents-table")
+    message = gr.HTML(elem_id="sr-documents-message", apply_default_css=False)
+    table = gr.HTML(elem_id="sr-documents-table", apply_default_css=False)
     with gr.Row(elem_id="sr-document-actions"):
         selected = gr.Dropdown(choices=[], label="Document", elem_id="sr-document", scale=3)
         show = gr.Button("Show chunks", elem_id="sr-show-chunks", scale=1)
         delete = gr.Button("Delete", variant="stop", elem_id="sr-delete-document", scale=1)
         cancel = gr.Button("Cancel reading", elem_id="sr-cancel-jobs", scale=1)
-    chunks = gr.HTML(elem_id="sr-chunks")
+    chunks = gr.HTML(elem_id="sr-chunks", apply_default_css=False)
     timer = gr.Timer(POLL_S, active=False)
     return DocumentsTab(
         collection=collection,

@@ -1,0 +1,151 @@
+"""Runs on the server: followed from anywhere, stopped at once, kept in every case."""
+
+import asyncio
+from collections.abc import AsyncGenerator, Iterator
+from contextlib import aclosing
+from pathlib import Path
+
+import pytest
+
+from specrag.errors import TraceError
+from specrag.models.scripted import ScriptedModel
+from specrag.pipelines.base import Request
+from specrag.pipelines.speculative import SpeculativePipeline
+from specrag.retrieval.chroma import ChromaStore
+from specrag.runs import Runs
+from specrag.tracing.store import TraceStore
+from specrag.tracing.trace import Trace
+from tests.test_speculative import QUESTION, extract
+from tests.toys import filled_store, pipeline
+
+
+@pytest.fixture(scope="module")
+def store() -> Iterator[ChromaStore]:
+    filled = filled_store()
+    yield filled
+    filled.close()
+
+
+@pytest.fixture
+def runs(tmp_path: Path) -> Runs:
+    return Runs(TraceStore(tmp_path / "traces.db"), deadline_s=20)
+
+
+def request(run_id: str = "r1") -> Request:
+    return Request(question=QUESTION, collection="documents", run_id=run_id)
+
+
+class Endless:
+    """A pipeline that never ends by itself, and notices when it is closed."""
+
+    name = "speculative"
+
+    def __init__(self, inner: SpeculativePipeline) -> None:
+        self._inner = inner
+        self.closed = asyncio.Event()
+
+    async def run(self, asked: Request) -> AsyncGenerator[object]:
+        try:
+            async with aclosing(self._inner.run(asked)) as events:
+                yield await anext(events)
+                await asyncio.Event().wait()
+        finally:
+            self.closed.set()
+
+
+async def last(runs: Runs, run_id: str) -> Trace:
+    trace: Trace | None = None
+    async with aclosing(runs.follow(run_id, every_s=0.01)) as traces:
+        async for trace in traces:
+            pass
+    assert trace is not None
+    return trace
+
+
+async def test_two_readers_see_the_same_end_and_the_store_keeps_it(runs: Runs, store: ChromaStore) -> None:
+    run_id = runs.start(pipeline(store, ScriptedModel(extract)), request())
+    first, second = await asyncio.gather(last(runs, run_id), last(runs, run_id))
+    assert first == second
+    assert first.status == "done"
+    assert runs._store.load(run_id) == first
+    assert runs.active == 0
+
+
+async def test_a_run_goes_on_when_its_reader_leaves(runs: Runs, store: ChromaStore) -> None:
+    run_id = runs.start(pipeline(store, ScriptedModel(extract)), request())
+    async with aclosing(runs.follow(run_id, every_s=0.01)) as traces:
+        await anext(traces)
+    assert (await last(runs, run_id)).status == "done"
+
+
+async def test_a_run_that_is_no_longer_in_memory_is_read_from_the_store(
+    runs: Runs, store: ChromaStore, tmp_path: Path
+) -> None:
+    run_id = runs.start(pipeline(store, ScriptedModel(extract)), request())
+    kept = await last(runs, run_id)
+    restarted = Runs(TraceStore(tmp_path / "traces.db"), deadline_s=20)
+    assert await last(restarted, run_id) == kept
+
+
+async def test_an_unknown_run_is_one_sentence(runs: Runs) -> None:
+    with pytest.raises(TraceError, match="There is no run “nothing”"):
+        await last(runs, "nothing")
+
+
+async def test_stop_closes_the_pipeline_and_keeps_the_trace(runs: Runs, store: ChromaStore) -> None:
+    endless = Endless(pipeline(store, ScriptedModel(extract)))
+    run_id = runs.start(endless, request())  # type: ignore[arg-type]  # events of any kind
+    async with aclosing(runs.follow(run_id, every_s=0.01)) as traces:
+        await anext(traces)
+    assert await runs.stop(run_id)
+    assert endless.closed.is_set()
+    assert runs.active == 0
+    trace = await last(runs, run_id)
+    assert trace.status == "cancelled"
+    assert trace.error is not None
+    assert trace.error.message == "Stopped by the visitor."
+    assert runs._store.load(run_id).status == "cancelled"
+    assert not await runs.stop(run_id)
+
+
+async def test_a_deadline_ends_a_run(tmp_path: Path, store: ChromaStore) -> None:
+    runs = Runs(TraceStore(tmp_path / "traces.db"), deadline_s=0.05)
+    endless = Endless(pipeline(store, ScriptedModel(extract)))
+    trace = await last(runs, runs.start(endless, request()))  # type: ignore[arg-type]  # events of any kind
+    assert trace.status == "cancelled"
+    assert trace.error is not None
+    assert "SPECRAG_DEADLINE_S" in trace.error.message
+
+
+async def test_the_clock_of_a_live_run_moves_between_events(runs: Runs, store: ChromaStore) -> None:
+    endless = Endless(pipeline(store, ScriptedModel(extract)))
+    run_id = runs.start(endless, request())  # type: ignore[arg-type]  # events of any kind
+    times: list[float] = []
+    async with aclosing(runs.follow(run_id, every_s=0.01)) as traces:
+        async for trace in traces:
+            times.append(trace.elapsed_ms)
+            if len(times) == 3:
+                break
+    await runs.close()
+    assert times[0] < times[1] < times[2]
+
+
+def test_recent_runs_come_newest_first(tmp_path: Path) -> None:
+    store = TraceStore(tmp_path / "traces.db")
+    for number in range(3):
+        trace = Trace(
+            run_id=f"r{number}",
+            status="done",
+            pipeline="speculative",
+            question="Q",
+            created_at=f"2026-01-0{number + 1}",
+        )
+        store.save(trace, [])
+    assert [run.run_id for run in store.recent(2)] == ["r2", "r1"]
+
+
+def test_a_file_that_is_no_database_is_one_sentence(tmp_path: Path) -> None:
+    path = tmp_path / "traces.db"
+    path.write_text("this is not a database, and long enough to be taken for one" * 50)
+    with pytest.raises(TraceError, match=r"traces\.db cannot be used"):
+        TraceStore(path)
