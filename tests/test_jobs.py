@@ -9,7 +9,7 @@ import pytest
 
 from specrag.errors import DocumentError, UsageError
 from specrag.ingest.index import Indexer
-from specrag.ingest.jobs import IngestJobs
+from specrag.ingest.jobs import ENDED, IngestJobs
 from specrag.retrieval.chroma import ChromaStore
 from specrag.retrieval.embedder import SentenceEmbedder
 from tests.made_files import pdf
@@ -98,8 +98,10 @@ def test_running_and_waiting_jobs_can_be_cancelled(
     long = saved(tmp_path, "long", "\n\n".join(f"{FERRY} Sailing {number}." for number in range(3000)))
     running = jobs.submit(long, "long.md", "docs")
     waiting = jobs.submit(saved(tmp_path, "mill", MILL), "mill.md", "docs")
+    while jobs.wait(running, 0.01).state != "embedding":
+        assert jobs.wait(running, 0).state not in ENDED
     jobs.cancel(waiting)
-    assert jobs.wait(waiting, 0).state == "cancelled"
+    assert (jobs.wait(waiting, 0).state, jobs.wait(waiting, 0).reason) == ("cancelled", "cancelled")
     jobs.cancel(running)
     state = jobs.wait(running, PATIENCE)
     assert (state.state, state.reason) == ("cancelled", "cancelled")
