@@ -329,7 +329,6 @@ def test_the_panel_marks_what_the_rationales_rest_on() -> None:
 def test_the_status_line_says_where_the_run_stands(trace: Trace | None, text: str) -> None:
     (line,) = find(cards.status_line(trace), "p")
     assert line.text == text
-    assert line.attributes["aria-live"] == "polite"
 
 
 def test_the_status_line_has_no_running_clock() -> None:

@@ -1,0 +1,212 @@
+"""The command line on the real weights and a real store, as a script from outside uses it."""
+
+import json
+import os
+import subprocess
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from specrag.tracing.codec import from_json
+from tests.made_files import docx, pdf
+
+pytestmark = pytest.mark.integration
+ROOT = Path(__file__).resolve().parents[2]
+BATTERY = "The Corvale lamp holds 640 watt-hours.\nIt weighs 3.4 kilograms.\nIt glows for nine nights."
+HISTORY = "<w:p><w:r><w:t>The Corvale lamp was invented by Ines Tolland in 1931 in the town of Sarn.</w:t></w:r></w:p>"
+
+
+@dataclass(frozen=True)
+class Outcome:
+    code: int
+    out: str
+    err: str
+
+    @property
+    def document(self) -> dict[str, Any]:
+        loaded: dict[str, Any] = json.loads(self.out)
+        return loaded
+
+
+@dataclass(frozen=True)
+class CommandLine:
+    home: Path
+    embedder: Path
+    model: Path
+
+    def __call__(self, *words: str | Path, **environment: str) -> Outcome:
+        variables = {
+            **os.environ,
+            "SPECRAG_HOME": str(self.home),
+            "SPECRAG_EMBEDDER": str(self.embedder),
+            "SPECRAG_DRAFTER": str(self.model),
+            "SPECRAG_VERIFIER": str(self.model),
+            **environment,
+        }
+        done = subprocess.run(
+            [sys.executable, "-m", "specrag", *map(str, words)],
+            cwd=ROOT,
+            env=variables,
+            capture_output=True,
+            text=True,
+            timeout=300,
+            check=False,
+        )
+        assert "Traceback" not in done.stderr, done.stderr
+        return Outcome(done.returncode, done.stdout, done.stderr)
+
+
+@pytest.fixture(scope="module")
+def specrag(tmp_path_factory: pytest.TempPathFactory, embedder_path: Path, model_path: Path) -> CommandLine:
+    return CommandLine(tmp_path_factory.mktemp("home"), embedder_path, model_path)
+
+
+@pytest.fixture(scope="module")
+def files(tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
+    folder = tmp_path_factory.mktemp("files")
+    first, second = folder / "lamp.pdf", folder / "history.docx"
+    filler = "The meadow is wide.\nSheep graze there in summer.\nA brook runs through it."
+    first.write_bytes(pdf(BATTERY, filler, filler.replace("meadow", "field")))
+    second.write_bytes(docx(HISTORY))
+    return [first, second]
+
+
+@pytest.fixture(scope="module")
+def asked(specrag: CommandLine, files: list[Path]) -> Outcome:
+    return specrag("ask", "How much energy does the Corvale lamp hold?", "--docs", *files, "--json")
+
+
+def test_ask_prints_one_valid_trace(asked: Outcome) -> None:
+    assert asked.code == 0, asked.err
+    trace = asked.document
+    assert trace["schema"] == "specrag.trace/1"
+    assert from_json(asked.out).run_id == trace["run_id"]
+    assert len(trace["subsets"]) >= 2
+    assert len(trace["drafts"]) == len(trace["subsets"])
+    assert {passage["source"] for passage in trace["passages"]} == {"lamp.pdf", "history.docx"}
+    assert trace["decision"]["kind"] in ("selected", "abstained", "fallback")
+
+
+def test_every_draft_has_all_three_scores(asked: Outcome) -> None:
+    for draft in asked.document["drafts"]:
+        for name in ("draft", "self_containment", "self_reflection"):
+            assert 0 < draft["scores"][name] <= 1, (name, draft)
+        assert draft["tokens"]
+        assert draft["verifier_tokens"]
+
+
+def test_spans_nest_and_cover_the_run(asked: Outcome) -> None:
+    trace = asked.document
+    spans = {span["id"]: span for span in trace["spans"]}
+    root = next(span for span in trace["spans"] if span["parent_id"] is None)
+    steps = [span for span in trace["spans"] if span["parent_id"] == root["id"]]
+    for span in trace["spans"]:
+        parent = spans.get(span["parent_id"])
+        if parent:
+            assert parent["start_ms"] <= span["start_ms"] <= span["end_ms"] <= parent["end_ms"]
+    covered = sum(span["end_ms"] - span["start_ms"] for span in steps)
+    assert covered >= 0.95 * trace["elapsed_ms"]
+
+
+def test_usage_is_told_by_role(asked: Outcome) -> None:
+    usage = asked.document["usage"]
+    assert usage["drafter"]["prompt_tokens"] > 100
+    assert usage["drafter"]["completion_tokens"] > 0
+    assert usage["verifier"]["forward_passes"] == 1
+    assert usage["verifier"]["completion_tokens"] == 0
+
+
+def test_no_path_of_this_machine_is_in_the_trace(asked: Outcome, specrag: CommandLine) -> None:
+    assert str(specrag.home) not in asked.out
+    assert str(specrag.model.parent) not in asked.out
+
+
+def test_the_run_was_kept_and_can_be_shown(asked: Outcome, specrag: CommandLine) -> None:
+    shown = specrag("trace", "show", asked.document["run_id"], "--json")
+    assert shown.document == asked.document
+    assert asked.document["run_id"] in specrag("trace", "list", "--json").out
+
+
+def test_ingest_list_show_delete(specrag: CommandLine, files: list[Path]) -> None:
+    first = specrag("ingest", *files, "--collection", "lamps", "--json")
+    assert first.code == 0, first.err
+    assert first.document["schema"] == "specrag.ingest/1"
+    rows = first.document["files"]
+    assert [row["status"] for row in rows] == ["ready", "ready"]
+    assert [row["path"] for row in rows] == [str(path) for path in files]
+    assert rows[0]["pages"] == 3
+    assert all(row["chunks"] >= 1 for row in rows)
+    again = specrag("ingest", files[0], "--collection", "lamps", "--json")
+    assert [row["status"] for row in again.document["files"]] == ["duplicate"]
+    listed = specrag("documents", "list", "--collection", "lamps", "--json").document["documents"]
+    assert {item["source"] for item in listed} == {"lamp.pdf", "history.docx"}
+    identity = rows[0]["document_id"]
+    shown = specrag("documents", "show", identity, "--collection", "lamps", "--json").document
+    assert shown["document"]["id"] == identity
+    assert any("640 watt-hours" in chunk["text"] and chunk["page"] == 1 for chunk in shown["chunks"])
+    removed = specrag("documents", "delete", identity, "--collection", "lamps", "--json")
+    assert removed.document["chunks_removed"][identity] >= 1
+    gone = specrag("documents", "show", identity, "--collection", "lamps")
+    assert gone.code == 1
+    assert "There is no document" in gone.err
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "sentence"),
+    [
+        ("empty.pdf", b"", "empty"),
+        ("program.pdf", b"MZ\x90\x00" + b"\x00" * 200, "program.pdf"),
+        ("broken.pdf", b"%PDF-1.7\nnothing of use", "broken.pdf"),
+    ],
+)
+def test_a_bad_file_is_one_sentence(
+    specrag: CommandLine, tmp_path: Path, name: str, content: bytes, sentence: str
+) -> None:
+    (tmp_path / name).write_bytes(content)
+    outcome = specrag("ingest", tmp_path / name, "--collection", "bad", "--json")
+    assert outcome.code == 1
+    (row,) = outcome.document["files"]
+    assert row["status"] == "failed"
+    assert sentence in row["error"]
+    assert row["error"].count("\n") == 0
+
+
+@pytest.mark.parametrize(
+    ("words", "code", "sentence"),
+    [
+        (("ask", "Q", "--pipeline", "psychic"), 2, "psychic"),
+        (("ask", "Q", "--docs", "nowhere.pdf"), 2, "nowhere.pdf"),
+        (("ask", "Q", "--colour"), 2, "No such option"),
+        (("trace", "show", "nothing"), 1, "There is no run"),
+        (("documents", "delete", "x", "--collection", "sample"), 1, "read-only"),
+    ],
+)
+def test_wrong_usage_and_expected_failures(
+    specrag: CommandLine, words: tuple[str, ...], code: int, sentence: str
+) -> None:
+    outcome = specrag(*words)
+    assert (outcome.code, outcome.out) == (code, "")
+    assert sentence in outcome.err
+
+
+def test_a_misspelt_setting_is_refused_by_its_name(specrag: CommandLine) -> None:
+    outcome = specrag("documents", SPECRAG_DRAFTR="x")
+    assert outcome.code == 2
+    assert "did you mean SPECRAG_DRAFTER?" in outcome.err
+
+
+def test_doctor_and_weights(specrag: CommandLine) -> None:
+    report = specrag("doctor", "--json").document
+    assert report["schema"] == "specrag.doctor/1"
+    assert report["ok"] is True
+    pulled = specrag("weights", "pull", "--json").document
+    assert set(pulled["models"]) == {str(specrag.model), str(specrag.embedder)}
+
+
+def test_an_empty_question_is_one_sentence(specrag: CommandLine, files: list[Path]) -> None:
+    outcome = specrag("ask", "  ", "--docs", files[0])
+    assert outcome.code == 1
+    assert "The question is empty" in outcome.err
