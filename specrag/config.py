@@ -66,7 +66,7 @@ class Settings(BaseSettings):
     passages_per_draft: int = Field(default=2, ge=1, le=10, description="k: passages in a subset.")
     seed: int = Field(default=0, ge=0)
     rationale_tokens: int = Field(default=64, ge=4, le=1024)
-    answer_tokens: int = Field(default=32, ge=2, le=1024)
+    answer_tokens: int = Field(default=40, ge=2, le=1024)
     fallback_tokens: int = Field(default=64, ge=8, le=2048)
     weights: ScoreWeights = Field(default_factory=ScoreWeights)
     threshold: float = Field(

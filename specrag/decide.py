@@ -18,7 +18,7 @@ NO_ANSWER = "The passages do not answer this question."
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Ruling:
-    """The drafts with their combined scores, the decision, and the answer unless one must still be written."""
+    """Drafts with combined scores, the decision, and the answer unless it must still be written."""
 
     drafts: tuple[Draft, ...]
     decision: Decision
@@ -57,8 +57,8 @@ def decide(drafts: Sequence[Draft], *, weights: Weights, threshold: float) -> Ru
     top = _combined(scored[best])
     if top < threshold:
         reason = (
-            f"The best draft scores {top:.2f}, below the threshold of {threshold:.2f}, so the verifier answers "
-            "from all passages."
+            f"The best draft scores {top:.2f}, below the threshold of {threshold:.2f}, so the verifier "
+            "answers from all passages."
         )
         return _without_draft(scored, Decision(kind="fallback", draft_index=None, reason=reason))
     total = sum(pool.mass for pool in pools)

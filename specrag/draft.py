@@ -60,8 +60,8 @@ async def write_drafts(
         read = tuple(by_id[passage_id] for passage_id in subset.passage_ids)
         writings.append(_Writing(subset=subset, passages=read, span=span))
     lines = (
-        Line(part="rationale", max_tokens=rationale_tokens, label=RATIONALE_LABEL),
-        Line(part="answer", max_tokens=answer_tokens, label=ANSWER_LABEL),
+        Line(part="rationale", max_tokens=rationale_tokens, label=RATIONALE_LABEL, sentences=1),
+        Line(part="answer", max_tokens=answer_tokens, label=ANSWER_LABEL, sentences=1),
     )
     conversations = [draft_conversation(question, writing.passages) for writing in writings]
     async with aclosing(model.generate(conversations, lines)) as outputs:

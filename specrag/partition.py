@@ -51,7 +51,7 @@ def multi_perspective(passages: Sequence[Passage], vectors: Any, *, m: int, k: i
         raise ValueError("a partition needs at least one passage, one subset and one passage in a subset")
     labels = _cluster(np.asarray(vectors), min(k, len(passages)), seed)
     clusters = [[i for i, label in enumerate(labels) if label == wanted] for wanted in sorted(set(labels))]
-    chosen = _sample(clusters, m, Random(seed))
+    chosen = _sample(clusters, m, Random(seed))  # noqa: S311 - reproducible on purpose
     words = perspectives([[passages[i] for i in indices] for indices in chosen])
     subsets = tuple(
         Subset(

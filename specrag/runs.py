@@ -44,7 +44,7 @@ class Runs:
         return request.run_id
 
     async def follow(self, run_id: str, *, every_s: float) -> AsyncGenerator[Trace]:
-        """The trace every `every_s` seconds with the clock of that moment, and once more when the run has ended.
+        """The trace every `every_s` seconds, at the clock of that moment, and once more at the end.
 
         Raises:
             TraceError: there is no such run.

@@ -33,7 +33,11 @@ def questions() -> tuple[SampleQuestion, ...]:
     )
 
 
-def ensure_sample(indexer: Indexer, progress: Callable[[int, int], None] = lambda done, total: None) -> None:
+def _ignore(_done: int, _total: int) -> None:
+    """The listener of someone who does not care."""
+
+
+def ensure_sample(indexer: Indexer, progress: Callable[[int, int], None] = _ignore) -> None:
     """Index the sample pages that are missing and drop those that are no longer part of it.
 
     Raises:

@@ -19,13 +19,13 @@ class Weights(Protocol):
     """Exponents of the components; 0 leaves one out."""
 
     @property
-    def draft(self) -> float: ...
+    def draft(self) -> float: ...  # noqa: D102 - see `Scores`
     @property
-    def self_containment(self) -> float: ...
+    def self_containment(self) -> float: ...  # noqa: D102 - see `Scores`
     @property
-    def self_reflection(self) -> float: ...
+    def self_reflection(self) -> float: ...  # noqa: D102 - see `Scores`
     @property
-    def relevance(self) -> float: ...
+    def relevance(self) -> float: ...  # noqa: D102 - see `Scores`
 
 
 def geometric_mean(logprobs: Sequence[float]) -> float | None:

@@ -25,12 +25,14 @@ class StartupState:
     failed: bool = False
 
 
+def _ignore(_state: StartupState) -> None:
+    """The listener of someone who does not care."""
+
+
 class Startup:
     """Prepares `parts` in the background. `retry` tries again after a failure."""
 
-    def __init__(
-        self, settings: Settings, *, tell: Callable[[StartupState], None] = lambda state: None
-    ) -> None:
+    def __init__(self, settings: Settings, *, tell: Callable[[StartupState], None] = _ignore) -> None:
         self.settings = settings
         self._tell = tell
         self._state = StartupState(message="Starting")

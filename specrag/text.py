@@ -81,7 +81,8 @@ _FUNCTION_WORDS = frozenset(
 )
 _ABSTENTIONS = re.compile(
     r"\b(not (in|mentioned|provided|specified|stated|given|found|known|available|answered|clear|explicitly)\b"
-    r"|no (answer|information|mention|evidence)\b|(do|does|did) not (say|state|mention|answer|contain|provide|specify|give)"
+    r"|no (answer|information|mention|evidence)\b|(do|does|did) not (say|state|mention|answer|contain|provide"
+    r"|specify|give)"
     r"|(cannot|can not|can't) be (answered|determined|found)|unknown|unanswerable)",
     re.IGNORECASE,
 )

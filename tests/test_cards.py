@@ -161,7 +161,7 @@ def test_a_small_score_is_not_nothing_and_an_unknown_one_is_no_zero() -> None:
     one = replace(SELECTED, drafts=(replace(SELECTED.drafts[0], scores=scores), *SELECTED.drafts[1:]))
     html = cards.board(one)
     values = _texts(inside(html, _card(html, 1), "sr-value"))
-    assert values == ["<0.01", "–", "–", "–", "–"]  # noqa: RUF001 - as shown
+    assert values == ["<0.01", "–", "–", "–", "–"]
 
 
 def test_a_caret_stands_where_a_draft_is_being_written() -> None:

@@ -50,7 +50,7 @@ def test_a_newline_ends_the_line_and_the_label_is_forced_and_not_counted() -> No
 
 
 def test_the_end_token_ends_a_line_as_well() -> None:
-    out, _ = write(["a", 0, "x", "x", "b", 0])
+    out, _ = write([97, 0, 120, 120, 98, 0])
     assert (text(out, "rationale"), text(out, "answer")) == ("a", "b")
 
 
@@ -65,14 +65,14 @@ def test_a_line_that_is_too_long_is_cut_and_said() -> None:
 
 def test_a_line_is_not_left_empty_when_the_model_would_end_it_at_once() -> None:
     """A small model writes its rationale and then nothing; the likeliest visible token begins the answer."""
-    out, fed = write(["a", "\n", "x", "x", 0, 0])
+    out, fed = write([97, 10, 120, 120, 0, 0])
     assert text(out, "answer") == "z"
     assert fed == "a\nA:z"
     assert [item.logprob for item in out if isinstance(item, Piece)] == [-0.5, -3.0]
 
 
 def test_a_character_of_two_tokens_is_shown_when_it_is_complete_and_counts_twice() -> None:
-    out, _ = write(["a", 1, 2, "\n"])
+    out, _ = write([97, 1, 2, 10])
     pieces = [item.text for item in out if isinstance(item, Piece)]
     assert pieces[:3] == ["a", "", "é"]
 

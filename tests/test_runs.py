@@ -56,8 +56,8 @@ class Endless:
 async def last(runs: Runs, run_id: str) -> Trace:
     trace: Trace | None = None
     async with aclosing(runs.follow(run_id, every_s=0.01)) as traces:
-        async for trace in traces:
-            pass
+        async for newest in traces:
+            trace = newest
     assert trace is not None
     return trace
 

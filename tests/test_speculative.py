@@ -37,12 +37,16 @@ def judge(text: str) -> float:
     return 0.9 if "640 watt-hours" in text else 0.2
 
 
-async def run(made: SpeculativePipeline, question: str = QUESTION, collection: str = "documents") -> list[Event]:
+async def run(
+    made: SpeculativePipeline, question: str = QUESTION, collection: str = "documents"
+) -> list[Event]:
     async with aclosing(made.run(Request(question=question, collection=collection, run_id="r1"))) as stream:
         return [event async for event in stream]
 
 
-async def trace_of(made: SpeculativePipeline, question: str = QUESTION, collection: str = "documents") -> Trace:
+async def trace_of(
+    made: SpeculativePipeline, question: str = QUESTION, collection: str = "documents"
+) -> Trace:
     return fold(await run(made, question, collection))
 
 
@@ -63,7 +67,13 @@ async def test_every_subset_gets_a_draft_and_every_usable_draft_all_scores(store
     assert [draft.subset_id for draft in trace.drafts] == [subset.id for subset in trace.subsets]
     for draft in trace.drafts:
         scores = draft.scores
-        known = (scores.draft, scores.self_containment, scores.self_reflection, scores.relevance, scores.combined)
+        known = (
+            scores.draft,
+            scores.self_containment,
+            scores.self_reflection,
+            scores.relevance,
+            scores.combined,
+        )
         assert all(value is not None and 0 < value <= 1 for value in known)
         assert draft.log_sums.answer_tokens + draft.log_sums.rationale_tokens == len(draft.tokens)
         assert "".join(t.text for t in draft.tokens if t.part == "answer").strip() == draft.answer
@@ -91,7 +101,14 @@ async def test_times_never_run_backwards_and_the_order_of_the_story_is_fixed(sto
     assert isinstance(events[0], RunStarted)
     assert isinstance(events[-1], RunFinished)
     names = [type(event).__name__ for event in events]
-    story = ["PassagesRetrieved", "SubsetsFormed", "DraftStarted", "DraftFinished", "DraftsVerified", "Decided"]
+    story = [
+        "PassagesRetrieved",
+        "SubsetsFormed",
+        "DraftStarted",
+        "DraftFinished",
+        "DraftsVerified",
+        "Decided",
+    ]
     places = [names.index(name) for name in story]
     assert places == sorted(places)
 
@@ -180,7 +197,9 @@ async def test_an_empty_collection_is_one_sentence(store: ChromaStore) -> None:
 
 async def test_closing_a_run_closes_the_drafter(store: ChromaStore) -> None:
     drafter = ScriptedModel(extract)
-    async with aclosing(pipeline(store, drafter).run(Request(question=QUESTION, collection="documents"))) as stream:
+    async with aclosing(
+        pipeline(store, drafter).run(Request(question=QUESTION, collection="documents"))
+    ) as stream:
         async for event in stream:
             if type(event).__name__ == "DraftToken":
                 break

@@ -29,7 +29,7 @@ app.command("serve")(system.serve)
 
 
 @app.callback(invoke_without_command=True)
-def root(version: bool = typer.Option(False, "--version", help="Print the version.")) -> None:  # noqa: FBT003
+def root(version: bool = typer.Option(False, "--version", help="Print the version.")) -> None:
     """Speculative RAG: draft in parallel, verify in one pass, see every score."""
     if version:
         typer.echo(f"specrag {__version__}")

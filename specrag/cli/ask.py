@@ -20,7 +20,7 @@ from specrag.tracing.codec import to_dict
 from specrag.tracing.trace import Trace, TraceFold
 
 
-def ask(
+def ask(  # noqa: PLR0917 - typer passes every one by name
     question: Annotated[str, typer.Argument(help="The question.")],
     docs: Annotated[
         list[Path] | None,
@@ -33,7 +33,7 @@ def ask(
     pipeline: Annotated[str, typer.Option(help="Way to the answer: speculative.")] = "speculative",
     drafts: Annotated[int | None, typer.Option(help="m: number of drafts.")] = None,
     retrieve: Annotated[int | None, typer.Option(help="K: passages to retrieve.")] = None,
-    as_json: Json = False,  # noqa: FBT002 - a flag
+    as_json: Json = False,
 ) -> None:
     """Ask a question and see how the answer came about."""
     with friendly():
@@ -70,9 +70,7 @@ def _collection(made: Parts, wanted: str | None) -> str:
         return OWN
     ensure_sample(made.indexer)
     if wanted is None:
-        say(
-            "No documents yet, so the sample collection is asked; add your own with --docs or `specrag ingest`."
-        )
+        say("No documents yet, so the sample is asked; add your own with --docs or `specrag ingest`.")
     return SAMPLE
 
 

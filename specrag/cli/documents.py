@@ -19,7 +19,7 @@ app = typer.Typer(help="List, show and delete documents.", invoke_without_comman
 def ingest(
     paths: Annotated[list[Path], typer.Argument(help="Files or folders.")],
     collection: Collection = OWN,
-    as_json: Json = False,  # noqa: FBT002 - a flag
+    as_json: Json = False,
 ) -> None:
     """Read files into a collection. The same file twice is a duplicate and changes nothing."""
     with friendly():
@@ -40,7 +40,7 @@ def ingest(
 def documents(
     context: typer.Context,
     collection: Collection = OWN,
-    as_json: Json = False,  # noqa: FBT002 - a flag
+    as_json: Json = False,
 ) -> None:
     """List, show and delete documents."""
     if context.invoked_subcommand is None:
@@ -48,7 +48,7 @@ def documents(
 
 
 @app.command("list")
-def list_documents(collection: Collection = OWN, as_json: Json = False) -> None:  # noqa: FBT002
+def list_documents(collection: Collection = OWN, as_json: Json = False) -> None:
     """The documents of a collection."""
     with friendly(), parts() as made:
         found = documents_of(made.store, collection)
@@ -66,7 +66,7 @@ def list_documents(collection: Collection = OWN, as_json: Json = False) -> None:
 def show(
     document_id: Annotated[str, typer.Argument(metavar="ID")],
     collection: Collection = OWN,
-    as_json: Json = False,  # noqa: FBT002 - a flag
+    as_json: Json = False,
 ) -> None:
     """A document and its chunks."""
     with friendly(), parts() as made:
@@ -90,7 +90,7 @@ def show(
 def delete(
     document_ids: Annotated[list[str], typer.Argument(metavar="ID...")],
     collection: Collection = OWN,
-    as_json: Json = False,  # noqa: FBT002 - a flag
+    as_json: Json = False,
 ) -> None:
     """Delete documents with all their chunks, and check that they are gone."""
     with friendly():

@@ -18,7 +18,7 @@ def weights() -> None:
 
 
 @weights_app.command("pull")
-def pull(as_json: Json = False) -> None:  # noqa: FBT002 - a flag
+def pull(as_json: Json = False) -> None:
     """Fetch, check and convert the models of the settings; does nothing for those that are ready."""
     with friendly():
         settings = load_settings()
@@ -41,8 +41,8 @@ def path(name: Annotated[str, typer.Argument(help="Name of the model.")]) -> Non
 
 
 def doctor(
-    measure: Annotated[bool, typer.Option(help="Also measure GFLOP/s and GB/s (some seconds).")] = False,  # noqa: FBT002
-    as_json: Json = False,  # noqa: FBT002 - a flag
+    measure: Annotated[bool, typer.Option(help="Also measure GFLOP/s and GB/s (some seconds).")] = False,
+    as_json: Json = False,
 ) -> None:
     """Check this machine, and say what to do where something is wrong."""
     with friendly():

@@ -20,14 +20,14 @@ RunId = Annotated[str, typer.Argument(metavar="ID", help="Id of the run.")]
 
 
 @app.callback()
-def trace(context: typer.Context, as_json: Json = False) -> None:  # noqa: FBT002 - a flag
+def trace(context: typer.Context, as_json: Json = False) -> None:
     """List, show and export kept runs."""
     if context.invoked_subcommand is None:
         list_runs(as_json=as_json)
 
 
 @app.command("list")
-def list_runs(as_json: Json = False, limit: int = 20) -> None:  # noqa: FBT002 - a flag
+def list_runs(as_json: Json = False, limit: int = 20) -> None:
     """The newest runs."""
     with friendly(), parts() as made:
         runs = made.traces.recent(limit)
@@ -42,7 +42,7 @@ def list_runs(as_json: Json = False, limit: int = 20) -> None:  # noqa: FBT002 -
 
 
 @app.command("show")
-def show(run_id: RunId, as_json: Json = False) -> None:  # noqa: FBT002 - a flag
+def show(run_id: RunId, as_json: Json = False) -> None:
     """One run: its drafts, scores and decision."""
     with friendly(), parts() as made:
         found = made.traces.load(run_id)

@@ -216,7 +216,7 @@ class _Request:
         self.progress(stage, done, total)
 
 
-class _Cancelled(Exception):  # noqa: N818 - a message between two functions, not an error
+class _Cancelled(Exception):
     pass
 
 

@@ -1,1 +1,1 @@
-"""Choose one: the language models behind one protocol (`base`), in process, on a server, or scripted for tests."""
+"""Choose one: language models behind one protocol (`base`), in process or scripted for tests."""

@@ -119,7 +119,7 @@ class LocalModel:
         logits, cache, mask, positions = self._prefill([row.ids for row in rows])
         for row in rows:
             emit((row.index, Read()))
-        self._decode(rows, logits, cache, mask, positions, emit)
+        self._decode(rows, emit, logits=logits, cache=cache, mask=mask, positions=positions)
 
     def _prefill(self, prompts: list[tuple[int, ...]]) -> tuple[Any, Any, Any, Any]:
         """Read all prompts. Returns logits (m, V), the cache, mask (m, T) and next positions (m,)."""
@@ -151,11 +151,12 @@ class LocalModel:
     def _decode(
         self,
         rows: list[Row],
+        emit: Callable[[tuple[int, Output]], None],
+        *,
         logits: Any,
         cache: Any,
         mask: Any,
         positions: Any,
-        emit: Callable[[tuple[int, Output]], None],
     ) -> None:
         torch = self._torch
         while True:
@@ -258,8 +259,8 @@ class LocalModel:
 
     def _too_long(self, tokens: int) -> str:
         return (
-            f"The prompt has {tokens} tokens and {self._info.name} reads at most {self._info.context} with its "
-            "answer; lower SPECRAG_PASSAGES_PER_DRAFT or SPECRAG_CHUNK_TOKENS."
+            f"The prompt has {tokens} tokens and {self._info.name} reads at most {self._info.context} with "
+            "its answer; lower SPECRAG_PASSAGES_PER_DRAFT or SPECRAG_CHUNK_TOKENS."
         )
 
 

@@ -1,8 +1,8 @@
 """One draft while it is decoded: the guided template as a small state machine, without tensors.
 
 A line ends at a newline, at the end-of-turn token, after its sentences, or at its token limit; then the label
-of the next line is forced, read by the model and never counted. The first token of a line is the likeliest one that shows text:
-a small model would rather end its turn, and a line that is asked for is not left empty.
+of the next line is forced, read by the model and never counted. The first token of a line is the likeliest
+one that shows text: a small model would rather end its turn, and a line that is asked for is not left empty.
 """
 
 from collections import deque
@@ -46,8 +46,10 @@ class Row:
         self._count = 0
         self._cut = False
 
-    def advance(self, candidates: Candidates, emit: Callable[[tuple[int, Output]], None]) -> int | None:
-        """Take the model's likeliest tokens, best first; return the token to feed, None when the row is done."""
+    def advance(  # noqa: PLR0911 - one return for each way a line goes on
+        self, candidates: Candidates, emit: Callable[[tuple[int, Output]], None]
+    ) -> int | None:
+        """Take the likeliest tokens, best first; return the one to feed, or None when the row is done."""
         if self._forced:
             return self._forced.popleft()
         best, logprob = candidates[0] if self._shown.strip() else self._first_visible(candidates)
@@ -85,7 +87,7 @@ class Row:
         return self._forced.popleft()
 
     def _first_visible(self, candidates: Candidates) -> tuple[int, float]:
-        """The likeliest token that begins a line with text; a guided line is never left empty if one exists."""
+        """The likeliest token that begins a line with text, if there is one among the candidates."""
         for token, logprob in candidates:
             if token not in self._end_ids and self._text_of(token).partition("\n")[0].strip():
                 return token, logprob

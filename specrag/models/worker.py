@@ -16,7 +16,7 @@ T = TypeVar("T")
 _END = object()
 
 
-class Cancelled(Exception):  # noqa: N818 - a signal between our own threads, never shown to anybody
+class Cancelled(Exception):
     """The job's result is no longer wanted."""
 
 

@@ -19,7 +19,7 @@ from specrag.types import ErrorInfo, PipelineName
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Request:
-    """A question to one collection. `run_id` is made here, so that it is known before anything happens."""
+    """A question to one collection; its run has an id before anything happens."""
 
     question: str
     collection: str

@@ -4,7 +4,6 @@ The server answers at once; weights and models follow in the background while th
 Nothing of a visitor is kept in module globals: a run is known by its id alone.
 """
 
-import json
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -19,6 +18,7 @@ from specrag import __version__
 from specrag.config import Settings
 from specrag.library import SAMPLE
 from specrag.startup import Startup, StartupState
+from specrag.ui.live import header
 from specrag.ui.tabs import ask, documents
 from specrag.ui.theme import CSS_PATH, theme
 
@@ -35,13 +35,13 @@ def build_app(startup: Startup) -> gr.Blocks:
     with gr.Blocks(
         title="specrag", analytics_enabled=False, delete_cache=(upload_keep_s, upload_keep_s), fill_width=True
     ) as page:
-        header = gr.HTML(ask.header(startup, SAMPLE), elem_id="sr-header", apply_default_css=False)
+        top = gr.HTML(header(startup, SAMPLE), elem_id="sr-header", apply_default_css=False)
         with gr.Tabs(elem_id="sr-tabs"):
             with gr.Tab("Ask", id="ask"):
                 ask_tab = ask.build(startup)
             with gr.Tab("Documents", id="documents"):
                 documents_tab = documents.build(startup)
-        ask.wire(page, ask_tab, startup, header)
+        ask.wire(page, ask_tab, startup, top)
         documents.wire(page, documents_tab, startup, ask_tab)
         ask.wire_api(startup)
     page.queue(default_concurrency_limit=VISITORS, max_size=4 * VISITORS)
@@ -95,8 +95,16 @@ def _health_route(startup: Startup) -> Route:
     async def health(request: Request) -> JSONResponse:  # noqa: ARG001 - starlette's signature
         state = startup.state
         status = "ready" if state.ready else "failed" if state.failed else "starting"
+        active = {"runs": 0, "model_jobs": 0}
+        if state.ready:
+            active = {"runs": startup.parts.runs.active, "model_jobs": startup.parts.worker.pending}
         return JSONResponse(
-            {"status": status, "message": state.message, "version": __version__},
+            {
+                "status": status,
+                "message": state.message,
+                "version": __version__,
+                "active": active,
+            },
             status_code=503 if state.failed else 200,
         )
 

@@ -28,7 +28,10 @@ from specrag.models.worker import Worker
 from specrag.prompts import REFLECTION_CHOICE, draft_conversation, verify_conversation
 from specrag.types import Passage
 
-LINES = (Line(part="rationale", max_tokens=12, label="Rationale:"), Line(part="answer", max_tokens=6, label="Answer:"))
+LINES = (
+    Line(part="rationale", max_tokens=12, label="Rationale:"),
+    Line(part="answer", max_tokens=6, label="Answer:"),
+)
 FACTS = (
     ("Battery", "The battery holds 640 watt-hours."),
     ("Founder", "The firm was founded by Ada Brennick in 2011. It makes bicycles in a former dairy."),
@@ -98,7 +101,10 @@ async def test_the_prompt_as_sent_holds_question_and_evidence_and_ends_with_the_
 async def test_scores_cover_the_marked_spans_and_nothing_else(model: LanguageModel) -> None:
     asked = [
         ScoreRequest(conversation=verify_conversation("Who?", rationale, answer), choice=REFLECTION_CHOICE)
-        for rationale, answer in (("The page says so.", "Ada"), ("It was written in a longer sentence.", "Bo Lee"))
+        for rationale, answer in (
+            ("The page says so.", "Ada"),
+            ("It was written in a longer sentence.", "Bo Lee"),
+        )
     ]
     for scores, (rationale, answer) in zip(
         await model.score(asked),
@@ -147,7 +153,9 @@ async def test_the_drafters_probabilities_are_those_of_its_own_prompt(local: Loc
     reply = Turn(role="assistant", segments=(*reply.segments, opened))
     outputs = (await collect(local, [Conversation(turns=(*before, reply))]))[0]
     decoded = [item for item in outputs if isinstance(item, Piece) and item.part == "rationale"]
-    marked = Turn(role="assistant", segments=(*reply.segments, Segment(text=joined(outputs, "rationale"), span="r")))
+    marked = Turn(
+        role="assistant", segments=(*reply.segments, Segment(text=joined(outputs, "rationale"), span="r"))
+    )
     scores = (await local.score([ScoreRequest(conversation=Conversation(turns=(*before, marked)))]))[0]
     assert [token.text for token in scores.spans["r"]] == [item.text for item in decoded]
     assert [token.logprob for token in scores.spans["r"]] == pytest.approx(
@@ -158,25 +166,35 @@ async def test_the_drafters_probabilities_are_those_of_its_own_prompt(local: Loc
 @pytest.mark.integration
 async def test_scoring_in_a_padded_batch_equals_scoring_alone(local: LocalModel) -> None:
     asked = [
-        ScoreRequest(conversation=verify_conversation("Who founded it?", text, "Ada"), choice=REFLECTION_CHOICE)
-        for text in ("Short.", "A much longer rationale that needs a good many more tokens than the other one.")
+        ScoreRequest(
+            conversation=verify_conversation("Who founded it?", text, "Ada"), choice=REFLECTION_CHOICE
+        )
+        for text in (
+            "Short.",
+            "A much longer rationale that needs a good many more tokens than the other one.",
+        )
     ]
     batch = await local.score(asked)
     for request, expected in zip(asked, batch, strict=True):
         alone = (await local.score([request]))[0]
         for name, tokens in expected.spans.items():
-            assert [t.logprob for t in alone.spans[name]] == pytest.approx([t.logprob for t in tokens], abs=1e-4)
+            assert [t.logprob for t in alone.spans[name]] == pytest.approx(
+                [t.logprob for t in tokens], abs=1e-4
+            )
         assert alone.choice == pytest.approx(expected.choice, abs=1e-5)
 
 
 @pytest.mark.integration
-async def test_yes_is_read_after_the_statement_and_over_all_spellings(local: LocalModel, model_path: Path) -> None:
+async def test_yes_is_read_after_the_statement_and_over_all_spellings(
+    local: LocalModel, model_path: Path
+) -> None:
     """Against transformers used by hand: one forward pass over the text, softmax at the last position."""
     import torch
     from transformers import AutoModelForCausalLM, AutoTokenizer
 
     tokenizer = AutoTokenizer.from_pretrained(model_path)
-    reference = AutoModelForCausalLM.from_pretrained(model_path, dtype=torch.float32).eval()
+    reference = AutoModelForCausalLM.from_pretrained(model_path, dtype=torch.float32)
+    reference.train(mode=False)
     conversation = verify_conversation("Who founded it?", "The page says Ada did.", "Ada")
     scores = (await local.score([ScoreRequest(conversation=conversation, choice=REFLECTION_CHOICE)]))[0]
     messages = [
@@ -223,7 +241,7 @@ async def test_stop_frees_the_model_within_a_second(local: LocalModel) -> None:
         await anext(stream)
         assert local._worker.pending == 1
     began = asyncio.get_running_loop().time()
-    while local._worker.pending and asyncio.get_running_loop().time() - began < 5:
+    while local._worker.pending and asyncio.get_running_loop().time() - began < 5:  # noqa: ASYNC110 - a thread
         await asyncio.sleep(0.01)
     assert local._worker.pending == 0
     assert asyncio.get_running_loop().time() - began < 1
@@ -232,7 +250,9 @@ async def test_stop_frees_the_model_within_a_second(local: LocalModel) -> None:
 @pytest.mark.integration
 async def test_choice_probabilities_are_probabilities(local: LocalModel) -> None:
     choice = Choice(name="c", options={"a": ("Yes",), "b": ("No",)})
-    conversation = Conversation(turns=(Turn(role="user", segments=(Segment(text="Is water wet? (Yes or No)"),)),))
+    conversation = Conversation(
+        turns=(Turn(role="user", segments=(Segment(text="Is water wet? (Yes or No)"),)),)
+    )
     scores = (await local.score([ScoreRequest(conversation=conversation, choice=choice)]))[0]
     assert all(0 <= value <= 1 for value in scores.choice.values())
     assert math.fsum(scores.choice.values()) <= 1

@@ -4,7 +4,6 @@ The run itself lives on the server (`runs.py`); this tab starts one, follows it 
 again after a reload, since the id is part of the address (`?run=`).
 """
 
-import asyncio
 from collections.abc import AsyncGenerator
 from contextlib import aclosing
 from dataclasses import dataclass
@@ -13,26 +12,21 @@ from typing import Any
 import gradio as gr
 from gradio.events import api
 
-from specrag.errors import SpecragError
-from specrag.library import OWN, SAMPLE, documents_of
+from specrag.library import OWN, SAMPLE
 from specrag.pipelines.base import Request
 from specrag.sample import questions
 from specrag.startup import Startup
 from specrag.tracing.codec import to_dict
 from specrag.tracing.trace import Trace
 from specrag.ui import cards
-from specrag.ui.figures import waterfall
+from specrag.ui.live import TICK_S, Show, Updates, colour_of, follow, header, startup_progress
 
-TICK_S = 0.25
-"""How often a page that follows a run is told what is new."""
 REMEMBER_RUN = """(id) => {
   if (!id) return;
   const url = new URL(window.location);
   url.searchParams.set("run", id);
   window.history.replaceState(null, "", url);
 }"""
-
-Updates = tuple[Any, ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -56,7 +50,7 @@ class AskTab:
 
     @property
     def live(self) -> list[Any]:
-        """What a run writes to, in the order of `_Show.updates`."""
+        """What a run writes to, in the order of `live.NAMES`."""
         return [
             self.run_id,
             self.ask,
@@ -90,7 +84,7 @@ def build(startup: Startup) -> AskTab:
         ask = gr.Button("Ask", variant="primary", elem_id="sr-ask", scale=0, min_width=88)
     with gr.Row(elem_id="sr-scope-row"):
         collection = gr.Dropdown(
-            choices=[("Sample: Larkspur 3 cargo bike", SAMPLE), ("Your documents", OWN)],
+            choices=[("Sample: a cargo bike", SAMPLE), ("Your documents", OWN)],
             value=SAMPLE,
             label="Collection",
             elem_id="sr-collection",
@@ -139,76 +133,72 @@ def build(startup: Startup) -> AskTab:
 
 def wire(page: gr.Blocks, tab: AskTab, startup: Startup, top: gr.HTML) -> None:
     """Connect the tab's events."""
-
-    async def on_ask(question: str, collection: str, colour: str) -> AsyncGenerator[Updates]:
-        show = _Show(colour)
-        if not startup.state.ready:
-            yield show.notice(startup.state.message)
-            return
-        request = Request(question=question, collection=collection)
-        run_id = startup.parts.runs.start(startup.parts.speculative, request)
-        async with aclosing(_follow(startup, run_id, show)) as updates:
-            async for update in updates:
-                yield update
-
-    async def on_load(request: gr.Request) -> AsyncGenerator[Updates]:
-        show = _Show("none")
-        async with aclosing(_startup_progress(startup, show)) as updates:
-            async for update in updates:
-                yield update
-        run_id = str(request.query_params.get("run", ""))[:40]
-        if run_id and startup.state.ready:
-            async with aclosing(_follow(startup, run_id, show)) as updates:
-                async for update in updates:
-                    yield update
-
-    async def on_stop(run_id: str) -> None:
-        if startup.state.ready:
-            await startup.parts.runs.stop(run_id)
-
-    async def on_colour(run_id: str, colour: str) -> Any:
-        if not run_id or not startup.state.ready:
-            return gr.skip()
-        async with aclosing(startup.parts.runs.follow(run_id, every_s=TICK_S)) as traces:
-            async for trace in traces:
-                return cards.board(trace, colour=_colour(colour))
-        return gr.skip()
-
-    def on_collection(collection: str) -> tuple[Any, str]:
-        return gr.update(visible=collection == SAMPLE), header(startup, collection)
-
+    events = _Events(startup)
+    quiet: dict[str, Any] = {"show_progress": "hidden", "api_visibility": "private"}
     asking: dict[str, Any] = {
-        "fn": on_ask,
+        "fn": events.ask,
         "inputs": [tab.question, tab.collection, tab.colour],
         "outputs": tab.live,
-        "show_progress": "hidden",
-        "api_visibility": "private",
+        **quiet,
+    }
+    scope: dict[str, Any] = {
+        "fn": events.choose,
+        "inputs": tab.collection,
+        "outputs": [tab.examples, top],
+        **quiet,
     }
     tab.ask.click(**asking)
     tab.question.submit(**asking)
     for button in tab.example_buttons:
-        button.click(
-            lambda text: text, button, tab.question, show_progress="hidden", api_visibility="private"
-        ).then(**asking)
-    tab.stop.click(on_stop, tab.run_id, None, show_progress="hidden", api_visibility="private")
+        button.click(lambda text: text, button, tab.question, **quiet).then(**asking)
+    tab.stop.click(events.stop, tab.run_id, None, **quiet)
     tab.run_id.change(None, tab.run_id, None, js=REMEMBER_RUN, api_visibility="private")
-    tab.colour.input(
-        on_colour, [tab.run_id, tab.colour], tab.board, show_progress="hidden", api_visibility="private"
-    )
-    tab.collection.change(
-        on_collection,
-        tab.collection,
-        [tab.examples, top],
-        show_progress="hidden",
-        api_visibility="private",
-    )
-    page.load(on_load, None, tab.live, show_progress="hidden", api_visibility="private").then(
-        on_collection,
-        tab.collection,
-        [tab.examples, top],
-        show_progress="hidden",
-        api_visibility="private",
-    )
+    tab.colour.input(events.recolour, [tab.run_id, tab.colour], tab.board, **quiet)
+    tab.collection.change(**scope)
+    page.load(events.load, None, tab.live, **quiet).then(**scope)
+
+
+class _Events:
+    """What happens when a visitor does something; all of them go through the run's id."""
+
+    def __init__(self, startup: Startup) -> None:
+        self._startup = startup
+
+    async def ask(self, question: str, collection: str, colour: str) -> AsyncGenerator[Updates]:
+        show = Show(colour)
+        if not self._startup.state.ready:
+            yield show.notice(self._startup.state.message)
+            return
+        parts = self._startup.parts
+        run_id = parts.runs.start(parts.speculative, Request(question=question, collection=collection))
+        async with aclosing(follow(self._startup, run_id, show)) as updates:
+            async for update in updates:
+                yield update
+
+    async def load(self, request: gr.Request) -> AsyncGenerator[Updates]:
+        show = Show("none")
+        async with aclosing(startup_progress(self._startup, show)) as updates:
+            async for update in updates:
+                yield update
+        run_id = str(request.query_params.get("run", ""))[:40]
+        if run_id and self._startup.state.ready:
+            async with aclosing(follow(self._startup, run_id, show)) as updates:
+                async for update in updates:
+                    yield update
+
+    async def stop(self, run_id: str) -> None:
+        if self._startup.state.ready:
+            await self._startup.parts.runs.stop(run_id)
+
+    async def recolour(self, run_id: str, colour: str) -> Any:
+        if run_id and self._startup.state.ready:
+            async with aclosing(self._startup.parts.runs.follow(run_id, every_s=TICK_S)) as traces:
+                async for trace in traces:
+                    return cards.board(trace, colour=colour_of(colour))
+        return gr.skip()
+
+    def choose(self, collection: str) -> tuple[Any, str]:
+        return gr.update(visible=collection == SAMPLE), header(self._startup, collection)
 
 
 def wire_api(startup: Startup) -> None:
@@ -222,123 +212,8 @@ def wire_api(startup: Startup) -> None:
         run_id = startup.parts.runs.start(startup.parts.speculative, request)
         trace: Trace | None = None
         async with aclosing(startup.parts.runs.follow(run_id, every_s=TICK_S)) as traces:
-            async for trace in traces:
-                pass
+            async for newest in traces:
+                trace = newest
         return {} if trace is None else to_dict(trace)
 
     api(api_ask, api_name="ask")
-
-
-def header(startup: Startup, collection: str) -> str:
-    """The top of the page; who drafts and who verifies joins the name once the models are loaded."""
-    models = ""
-    if startup.state.ready:
-        parts = startup.parts
-        known = documents_of(parts.store, collection)
-        chunks = sum(item.chunks for item in known)
-        models = cards.models_line(parts.drafter.info, parts.verifier.info, collection, len(known), chunks)
-    brand = '<h1 class="sr-brand">spec<span>rag</span></h1>'
-    return f'<header class="sr sr-header">{brand}{models}</header>'
-
-
-class _Show:
-    """Turns traces into updates of `AskTab.live`, sending only what has changed."""
-
-    def __init__(self, colour: str) -> None:
-        self._colour = _colour(colour)
-        self._sent: dict[str, object] = {}
-
-    def trace(self, trace: Trace) -> Updates:
-        running = trace.status == "running"
-        return self._updates(
-            run_id=trace.run_id,
-            ask=("interactive", not running),
-            stop=("interactive", running),
-            status=cards.status_line(trace),
-            answer=cards.answer_card(trace),
-            passages=cards.passages_strip(trace) if trace.passages else "",
-            colour=("visible", not running and bool(trace.drafts)),
-            board=cards.board(trace, colour="none" if running else self._colour),
-            timeline=cards.timeline(trace),
-            plot=None if running or not trace.spans else trace,
-        )
-
-    def loading(self, fraction: float | None, message: str) -> Updates:
-        return self._updates(
-            status=cards.status_line(None, idle=message),
-            answer=cards.loading(fraction, message),
-            ask=("interactive", False),
-        )
-
-    def failed(self, message: str) -> Updates:
-        return self._updates(status=cards.status_line(None, idle=""), answer=cards.notice("error", message))
-
-    def notice(self, message: str) -> Updates:
-        return self._updates(status=cards.status_line(None, idle=message))
-
-    def idle(self) -> Updates:
-        empty = cards.empty_state(
-            "Watch it think",
-            "Ask a question about the documents: four drafts are written side by side from different passages, "
-            "a verifier reads them in one pass, and the best one is the answer.",
-        )
-        return self._updates(
-            status=cards.status_line(None),
-            answer=empty,
-            ask=("interactive", True),
-            stop=("interactive", False),
-        )
-
-    def _updates(self, **values: object) -> Updates:
-        names = (
-            "run_id",
-            "ask",
-            "stop",
-            "status",
-            "answer",
-            "passages",
-            "colour",
-            "board",
-            "timeline",
-            "plot",
-        )
-        return tuple(self._update(name, values[name]) if name in values else gr.skip() for name in names)
-
-    def _update(self, name: str, value: object) -> Any:
-        if name in self._sent and self._sent[name] == value:
-            return gr.skip()
-        self._sent[name] = value
-        match value:
-            case ("interactive", bool() as setting):
-                return gr.update(interactive=setting)
-            case ("visible", bool() as setting):
-                return gr.update(visible=setting)
-            case Trace():
-                return gr.update(value=waterfall(value), visible=True)
-            case None:
-                return gr.update(value=None, visible=False)
-            case _:
-                return value
-
-
-async def _follow(startup: Startup, run_id: str, show: _Show) -> AsyncGenerator[Updates]:
-    try:
-        async with aclosing(startup.parts.runs.follow(run_id, every_s=TICK_S)) as traces:
-            async for trace in traces:
-                yield show.trace(trace)
-    except SpecragError as error:
-        yield show.failed(str(error))
-
-
-async def _startup_progress(startup: Startup, show: _Show) -> AsyncGenerator[Updates]:
-    while not (state := startup.state).ready:
-        if state.failed:
-            yield show.failed(state.message)
-            return
-        yield show.loading(state.fraction, state.message)
-        await asyncio.to_thread(startup.wait, TICK_S)
-    yield show.idle()
-
-
-def _colour(value: str) -> cards.Colour:
-    return "drafter" if value == "drafter" else "verifier" if value == "verifier" else "none"

@@ -1,7 +1,7 @@
 """The Documents tab: drop files, see each on its way into the collection, look at its chunks, delete it.
 
 The state of a file lives on the server (`ingest/jobs.py`), so a reload shows it again. An upload is copied to
-a place of our own at once and gradio's temporary copy is deleted, since anybody with its address could fetch it.
+a place of our own at once and gradio's temporary copy is deleted: whoever knew its address could fetch it.
 """
 
 from dataclasses import dataclass
@@ -32,6 +32,7 @@ class DocumentsTab:
     show: gr.Button
     delete: gr.Button
     cancel: gr.Button
+    actions: gr.Row
     chunks: gr.HTML
     timer: gr.Timer
 
@@ -40,7 +41,8 @@ def build(startup: Startup) -> DocumentsTab:
     """Lay the tab out."""
     settings = startup.settings
     limits = (
-        f"{', '.join(SUFFIXES)}; at most {settings.max_file_mb} MB and {settings.max_pages:,} pages a file. "
+        f"{', '.join(SUFFIXES)} and plain text; at most {settings.max_file_mb} MB and "
+        f"{settings.max_pages:,} pages a file. "
         "Everyone who can open this page can ask these documents."
     )
     with gr.Row(elem_id="sr-documents-row"):
@@ -53,18 +55,19 @@ def build(startup: Startup) -> DocumentsTab:
         )
         upload = gr.File(
             file_count="multiple",
-            label=f"Add files: {limits}",
+            label="Add files",
             elem_id="sr-upload",
             height=140,
             scale=3,
         )
+    gr.HTML(cards.notice("info", limits), elem_id="sr-limits", apply_default_css=False)
     message = gr.HTML(elem_id="sr-documents-message", apply_default_css=False)
     table = gr.HTML(elem_id="sr-documents-table", apply_default_css=False)
-    with gr.Row(elem_id="sr-document-actions"):
+    cancel = gr.Button("Cancel what is being read", elem_id="sr-cancel-jobs", size="sm", visible=False)
+    with gr.Row(elem_id="sr-document-actions", visible=False) as actions:
         selected = gr.Dropdown(choices=[], label="Document", elem_id="sr-document", scale=3)
         show = gr.Button("Show chunks", elem_id="sr-show-chunks", scale=1)
         delete = gr.Button("Delete", variant="stop", elem_id="sr-delete-document", scale=1)
-        cancel = gr.Button("Cancel reading", elem_id="sr-cancel-jobs", scale=1)
     chunks = gr.HTML(elem_id="sr-chunks", apply_default_css=False)
     timer = gr.Timer(POLL_S, active=False)
     return DocumentsTab(
@@ -76,6 +79,7 @@ def build(startup: Startup) -> DocumentsTab:
         show=show,
         delete=delete,
         cancel=cancel,
+        actions=actions,
         chunks=chunks,
         timer=timer,
     )
@@ -83,22 +87,25 @@ def build(startup: Startup) -> DocumentsTab:
 
 def wire(page: gr.Blocks, tab: DocumentsTab, startup: Startup, asking: AskTab) -> None:
     """Connect the tab's events."""
-    board = [tab.message, tab.table, tab.selected, tab.timer]
+    board = [tab.message, tab.table, tab.selected, tab.timer, tab.actions, tab.cancel]
     quiet: dict[str, Any] = {"show_progress": "hidden", "api_visibility": "private"}
 
     def refresh(collection: str, message: str = "") -> tuple[Any, ...]:
         if not startup.state.ready:
-            return cards.notice("info", startup.state.message), "", gr.skip(), gr.Timer(active=True)
+            starting = cards.notice("info", startup.state.message)
+            return starting, "", gr.skip(), gr.Timer(active=True), gr.skip(), gr.skip()
         parts = startup.parts
         known = documents_of(parts.store, collection)
         jobs = _jobs(startup, collection)
         choices = [(f"{item.title} ({item.source})", item.id) for item in known]
         busy = any(job.state in ("queued", "reading", "embedding") for job in jobs)
         return (
-            message if message else gr.skip(),
+            message or gr.skip(),
             cards.documents_table(known, jobs),
             gr.update(choices=choices),
             gr.Timer(active=busy),
+            gr.update(visible=bool(known)),
+            gr.update(visible=busy),
         )
 
     def on_upload(files: list[str] | None, collection: str) -> tuple[Any, ...]:

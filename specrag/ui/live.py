@@ -1,0 +1,156 @@
+"""From traces to what the Ask tab's components show, sending only what has changed."""
+
+import asyncio
+from collections.abc import AsyncGenerator
+from contextlib import aclosing
+from typing import Any, Final
+
+import gradio as gr
+
+from specrag.errors import SpecragError
+from specrag.library import documents_of
+from specrag.startup import Startup
+from specrag.tracing.trace import Trace
+from specrag.ui import cards
+from specrag.ui.figures import waterfall
+
+TICK_S: Final = 0.25
+"""How often a page that follows a run is told what is new."""
+NAMES: Final = (
+    "run_id",
+    "ask",
+    "stop",
+    "status",
+    "answer",
+    "passages",
+    "colour",
+    "board",
+    "timeline",
+    "plot",
+)
+"""The components that a run writes to, in the order of `Updates`."""
+
+Updates = tuple[Any, ...]
+
+
+def header(startup: Startup, collection: str) -> str:
+    """The top of the page; who drafts and who verifies joins the name once the models are loaded."""
+    models = ""
+    if startup.state.ready:
+        parts = startup.parts
+        known = documents_of(parts.store, collection)
+        chunks = sum(item.chunks for item in known)
+        models = cards.models_line(parts.drafter.info, parts.verifier.info, collection, len(known), chunks)
+    brand = '<h1 class="sr-brand">spec<span>rag</span></h1>'
+    return f'<header class="sr sr-header">{brand}{models}</header>'
+
+
+class Show:
+    """Turns traces into updates of `AskTab.live`, sending only what has changed."""
+
+    def __init__(self, colour: str) -> None:
+        self._colour = colour_of(colour)
+        self._sent: dict[str, object] = {}
+
+    def trace(self, trace: Trace) -> Updates:
+        """A run, live or finished."""
+        running = trace.status == "running"
+        return self._updates(
+            run_id=trace.run_id,
+            ask=("interactive", not running),
+            stop=("interactive", running),
+            status=cards.status_line(trace),
+            answer=cards.answer_card(trace),
+            passages=cards.passages_strip(trace) if trace.passages else "",
+            colour=("visible", not running and bool(trace.drafts)),
+            board=cards.board(trace, colour="none" if running else self._colour),
+            timeline=cards.timeline(trace),
+            plot=None if running or not trace.spans else trace,
+        )
+
+    def loading(self, fraction: float | None, message: str) -> Updates:
+        """The start of the program."""
+        return self._updates(
+            status=cards.status_line(None, idle=message),
+            answer=cards.loading(fraction, message),
+            ask=("interactive", False),
+        )
+
+    def failed(self, message: str) -> Updates:
+        """An error outside a run."""
+        return self._updates(status=cards.status_line(None, idle=""), answer=cards.notice("error", message))
+
+    def notice(self, message: str) -> Updates:
+        """A word on the status line, nothing else."""
+        return self._updates(status=cards.status_line(None, idle=message))
+
+    def idle(self) -> Updates:
+        """Nothing asked yet."""
+        empty = cards.empty_state(
+            "Watch it think",
+            "Ask a question about the documents: four drafts are written side by side from different "
+            "passages, a verifier reads them in one pass, and the best one is the answer.",
+        )
+        return self._updates(
+            status=cards.status_line(None),
+            answer=empty,
+            ask=("interactive", True),
+            stop=("interactive", False),
+        )
+
+    def _updates(self, **values: object) -> Updates:
+        names = (
+            "run_id",
+            "ask",
+            "stop",
+            "status",
+            "answer",
+            "passages",
+            "colour",
+            "board",
+            "timeline",
+            "plot",
+        )
+        return tuple(self._update(name, values[name]) if name in values else gr.skip() for name in names)
+
+    def _update(self, name: str, value: object) -> Any:
+        if name in self._sent and self._sent[name] == value:
+            return gr.skip()
+        self._sent[name] = value
+        match value:
+            case ("interactive", bool() as setting):
+                return gr.update(interactive=setting)
+            case ("visible", bool() as setting):
+                return gr.update(visible=setting)
+            case Trace():
+                return gr.update(value=waterfall(value), visible=True)
+            case None:
+                return gr.update(value=None, visible=False)
+            case _:
+                return value
+
+
+async def follow(startup: Startup, run_id: str, show: Show) -> AsyncGenerator[Updates]:
+    """Updates for a run until it has ended."""
+    try:
+        async with aclosing(startup.parts.runs.follow(run_id, every_s=TICK_S)) as traces:
+            async for trace in traces:
+                yield show.trace(trace)
+    except SpecragError as error:
+        yield show.failed(str(error))
+
+
+async def startup_progress(startup: Startup, show: Show) -> AsyncGenerator[Updates]:
+    """Updates until the program is ready or has failed to start."""
+    while not (state := startup.state).ready:
+        if state.failed:
+            yield show.failed(state.message)
+            return
+        yield show.loading(state.fraction, state.message)
+        await asyncio.to_thread(startup.wait, TICK_S)
+    yield show.idle()
+
+
+def colour_of(value: str) -> cards.Colour:
+    """A choice of the page, whatever a client may have sent."""
+    return "drafter" if value == "drafter" else "verifier" if value == "verifier" else "none"
