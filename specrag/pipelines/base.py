@@ -50,8 +50,8 @@ def check_question(question: str, *, limit: int) -> str:
         raise UsageError("The question is empty; type a question and ask again.")
     if len(text) > limit:
         raise UsageError(
-            f"The question has {len(text):,} characters and at most {limit:,} are read; shorten it and put long "
-            "texts into a document."
+            f"The question has {len(text):,} characters and at most {limit:,} are read; shorten it "
+            "and put long texts into a document."
         )
     return text
 
