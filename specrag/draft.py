@@ -14,7 +14,7 @@ from specrag.events import DraftFinished, DraftStarted, DraftToken, Event, SpanS
 from specrag.models.base import Begin, End, LanguageModel, Line, Piece, Read
 from specrag.prompts import ANSWER_LABEL, RATIONALE_LABEL, draft_conversation
 from specrag.scoring import draft_score
-from specrag.text import content_words, is_abstention, overlap
+from specrag.text import content_words, is_abstention, is_hollow, overlap
 from specrag.timeline import Timeline
 from specrag.types import Draft, LogSums, Part, Passage, Scores, Subset, TokenLogprob
 
@@ -119,8 +119,9 @@ def _finish(writing: _Writing, end: End, timeline: Timeline) -> list[Event]:
 def _draft(writing: _Writing, end: End) -> Draft:
     rationale, answer = _text(writing.tokens, "rationale"), _text(writing.tokens, "answer")
     error = end.error
-    if error is None and not answer:
+    if error is None and is_hollow(answer):
         error = "The drafter wrote no answer."
+        answer = ""
     reasoned = [token.logprob for token in writing.tokens if token.part == "rationale"]
     answered = [token.logprob for token in writing.tokens if token.part == "answer"]
     return Draft(

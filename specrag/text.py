@@ -87,6 +87,10 @@ _ABSTENTIONS = re.compile(
     re.IGNORECASE,
 )
 
+_ANNOUNCEMENT = re.compile(
+    r"^\W*(the\s+)?(short\s+)?answer(\s+is)?(\s+to\s+the\s+question(\s+is)?)?\W*$", re.IGNORECASE
+)
+
 
 def sentences(text: str) -> list[str]:
     """The sentences of a text in order, without the empty ones."""
@@ -108,6 +112,11 @@ def normalise_answer(answer: str) -> str:
 def is_abstention(answer: str) -> bool:
     """Whether the answer says that the passages do not hold one."""
     return bool(_ABSTENTIONS.search(answer))
+
+
+def is_hollow(answer: str) -> bool:
+    """Whether an answer holds no word, or only announces one ("The answer is:")."""
+    return not _WORD.search(_ANNOUNCEMENT.sub("", answer))
 
 
 def overlap(words: list[str], text: str) -> float:

@@ -2,7 +2,14 @@
 
 import pytest
 
-from specrag.text import content_words, is_abstention, normalise_answer, overlap, sentences
+from specrag.text import (
+    content_words,
+    is_abstention,
+    is_hollow,
+    normalise_answer,
+    overlap,
+    sentences,
+)
 
 
 @pytest.mark.parametrize(
@@ -47,3 +54,13 @@ def test_sentences_of_several_scripts() -> None:
 def test_overlap_is_the_share_of_distinct_words() -> None:
     assert overlap(content_words("battery battery charger"), "A Battery of 640 Wh") == 0.5
     assert overlap([], "text") == 0.0
+
+
+@pytest.mark.parametrize("answer", ["", " . ", "The answer is:", "Answer:", "The answer to the question is"])
+def test_an_announcement_without_an_answer_is_hollow(answer: str) -> None:
+    assert is_hollow(answer)
+
+
+@pytest.mark.parametrize("answer", ["No", "The Who", "42", "The answer is 42.", "Answer Me (film)"])
+def test_an_answer_is_not_hollow(answer: str) -> None:
+    assert not is_hollow(answer)
