@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import platformdirs
-from pydantic import Field, ValidationError, model_validator
+from pydantic import Field, ValidationError, field_validator, model_validator
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
 from specrag.errors import UsageError
@@ -85,6 +85,11 @@ class Settings(BaseSettings):
     max_pages: int = Field(default=2000, ge=1)
     max_characters: int = Field(default=20_000_000, ge=1000)
     max_question_characters: int = Field(default=2000, ge=1, le=100_000)
+
+    @field_validator("home")
+    @classmethod
+    def _absolute(cls, value: Path) -> Path:
+        return value.expanduser().absolute()
 
     def public(self) -> dict[str, Any]:
         """What a trace keeps of the settings: what decides an answer, and no path of this machine."""

@@ -6,16 +6,21 @@ is kept in every case.
 """
 
 import asyncio
+import logging
 import time
 from collections import OrderedDict
 from collections.abc import AsyncGenerator
 from contextlib import aclosing
 from dataclasses import replace
 
+from specrag.errors import SpecragError
 from specrag.events import Event, RunCancelled, RunFailed, RunFinished
 from specrag.pipelines.base import Pipeline, Request
 from specrag.tracing.store import TraceStore
 from specrag.tracing.trace import Trace, TraceFold, fold
+from specrag.types import ErrorInfo
+
+_log = logging.getLogger(__name__)
 
 KEPT = 100
 """Finished runs whose event logs stay in memory; older ones are read from the store."""
@@ -91,8 +96,16 @@ class Runs:
             run.events.append(RunCancelled(at_ms=run.now_ms, reason=reason))
         except asyncio.CancelledError:
             run.events.append(RunCancelled(at_ms=run.now_ms, reason=run.stop_reason))
-        finally:
+        except Exception:  # noqa: BLE001 - a bug of ours must not leave its readers waiting
+            _log.exception("run %s failed unexpectedly", request.run_id)
+            message = "The run failed unexpectedly; the server's log says where."
+            error = ErrorInfo(type="internal", message=message)
+            run.events.append(RunFailed(at_ms=run.now_ms, error=error))
+        try:
             await asyncio.shield(asyncio.to_thread(self._keep, run))
+        except SpecragError:
+            _log.exception("run %s could not be kept", request.run_id)
+        finally:
             run.done = True
 
     def _keep(self, run: "_Run") -> None:

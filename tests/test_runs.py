@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from specrag.errors import TraceError
+from specrag.events import RunStarted
 from specrag.models.scripted import ScriptedModel
 from specrag.pipelines.base import Request
 from specrag.pipelines.speculative import SpeculativePipeline
@@ -149,3 +150,23 @@ def test_a_file_that_is_no_database_is_one_sentence(tmp_path: Path) -> None:
     path.write_text("this is not a database, and long enough to be taken for one" * 50)
     with pytest.raises(TraceError, match=r"traces\.db cannot be used"):
         TraceStore(path)
+
+
+class Broken:
+    """A pipeline with a bug."""
+
+    name = "speculative"
+
+    async def run(self, asked: Request) -> AsyncGenerator[object]:
+        yield RunStarted(
+            at_ms=0, run_id=asked.run_id, pipeline="speculative", question=asked.question, created_at="2026"
+        )
+        raise ZeroDivisionError
+
+
+async def test_a_bug_ends_the_run_and_its_readers(runs: Runs) -> None:
+    """A reader that waits for an event that never comes would wait for ever."""
+    trace = await last(runs, runs.start(Broken(), request()))  # type: ignore[arg-type]  # events of any kind
+    assert trace.status == "failed"
+    assert trace.error is not None
+    assert "unexpectedly" in trace.error.message

@@ -72,22 +72,29 @@ class SpeculativePipeline:
             environment=self._environment,
         )
 
-    async def _steps(self, t: Timeline, question: str, collection: str) -> AsyncGenerator[Event]:
+    async def _steps(  # noqa: PLR0915 - the algorithm in one place, step by step
+        self, t: Timeline, question: str, collection: str
+    ) -> AsyncGenerator[Event]:
         root = t.start("run")
         yield root
 
         span = t.start("retrieve", root)
         yield span
-        found = await asyncio.to_thread(
-            self._retriever.retrieve, question, collection, self._settings.retrieve
-        )
+        step = t.start("embed", span)
+        yield step
+        vector = await asyncio.to_thread(self._retriever.embed, question, collection)
+        yield t.end(step)
+        step = t.start("search", span)
+        yield step
+        found = await asyncio.to_thread(self._retriever.search, vector, collection, self._settings.retrieve)
         if not found.passages:
             raise UsageError(f"The collection “{collection}” has no documents yet; add one and ask again.")
         yield PassagesRetrieved(at_ms=t.now(), passages=found.passages)
-        evidence = t.start("evidence", span)
-        yield evidence
+        yield t.end(step)
+        step = t.start("evidence", span)
+        yield step
         relevance = await asyncio.to_thread(self._evidence.relevance, found)
-        yield t.end(evidence)
+        yield t.end(step)
         yield t.end(span, passages=len(found.passages))
 
         span = t.start("partition", root)

@@ -28,13 +28,21 @@ class Retriever:
         self._embedder = embedder
 
     def retrieve(self, question: str, collection: str, k: int) -> Retrieved:
-        """The `k` passages nearest to `question`.
+        """The `k` passages nearest to `question`: `embed`, then `search`."""
+        return self.search(self.embed(question, collection), collection, k)
+
+    def embed(self, question: str, collection: str) -> Vectors:
+        """The vector (d,) of a question to `collection`.
 
         Raises:
             StoreError: the collection is missing, or its vectors come from another embedder.
         """
         self._store.check(collection, self._embedder.fingerprint)
-        vector = self._embedder.embed([question])[0]
+        vector: Vectors = self._embedder.embed([question])[0]
+        return vector
+
+    def search(self, vector: Vectors, collection: str, k: int) -> Retrieved:
+        """The `k` passages nearest to the vector of a question, with their vectors."""
         passages = tuple(self._store.query(collection, vector, k))
         if not passages:
             nothing = np.empty((0, self._embedder.dimension), dtype=np.float32)

@@ -23,7 +23,10 @@ BarKind: TypeAlias = Literal["step", "read", "decode"]
 MIN_BAR_SHARE: Final = 0.004
 """Least width of a bar in the waterfall, as a share of the axis: a step of 1 ms can be seen and hovered."""
 
-_MODEL_SPANS: Final = frozenset({"draft", "verify", "fallback", "synthesise", "answer", "generate"})
+_MODEL_SPANS: Final = frozenset({"embed", "evidence", "draft", "verify", "fallback", "synthesise"})
+"""Spans during which a model computes, the embedder included."""
+_DETAILS: Final = frozenset({"embed", "search", "evidence"})
+"""Parts of a step; the waterfall shows them, the timeline shows the step."""
 _TICKS: Final = 6
 _LABEL: Final = 80
 
@@ -181,9 +184,10 @@ def _plain(text: str) -> str:
 
 
 def _steps(trace: Trace) -> list[Span]:
-    """Spans that have a lane of their own: not the run as a whole, nor the group of all drafts."""
+    """Spans with a lane of their own: not the whole run, the group of all drafts, or parts of a step."""
     groups = {span.parent_id for span in trace.spans if span.name == "draft"}
     groups |= {span.id for span in trace.spans if span.name == "run"}
+    groups |= {span.id for span in trace.spans if span.name in _DETAILS}
     return [span for span in trace.spans if _owner(trace, span) is span and span.id not in groups]
 
 
