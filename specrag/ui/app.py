@@ -56,7 +56,7 @@ def launch_options(settings: Settings, startup: Startup) -> dict[str, Any]:
         "theme": theme(),
         "css_paths": [CSS_PATH, LAYOUT_CSS],
         "js": ON_LOAD,
-        "max_file_size": settings.max_file_mb * 1_000_000,
+        "max_file_size": settings.max_file_mb * 2**20,  # gradio says it in units of 1,024
         "app_kwargs": {"routes": [_health_route(startup)]},
         "footer_links": ["api"],
         "run_history": False,
