@@ -1,15 +1,15 @@
 """From scored drafts to a decision. Pure: a stored trace can be decided again under other settings.
 
-Equal answers do not compete with each other: their scores are added, the answer with the most mass wins, and
-its best draft speaks for it. An abstention is likely under every model and would win by likelihood, so it is
-left out unless every draft abstains.
+Equal answers do not compete with each other: their products of scores are added, the answer with the most
+mass wins, and its best draft speaks for it. An abstention is likely under every model and would win by
+likelihood, so it is left out unless every draft abstains.
 """
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from specrag.errors import ModelError
-from specrag.scoring import Weights, combine
+from specrag.scoring import Weights, combine, mass
 from specrag.text import normalise_answer
 from specrag.types import Answer, Decision, Draft, Verdict
 
@@ -52,7 +52,7 @@ def decide(drafts: Sequence[Draft], *, weights: Weights, threshold: float) -> Ru
     if not contest:
         reason = f"All {len(usable)} drafts say that their passages do not hold the answer."
         return _without_draft(scored, Decision(kind="abstained", draft_index=None, reason=reason))
-    pools = _pools(scored, contest)
+    pools = _pools(scored, contest, weights)
     best = pools[0].members[0]
     top = _combined(scored[best])
     if top < threshold:
@@ -109,7 +109,7 @@ def _combined(draft: Draft) -> float:
     return draft.scores.combined or 0.0
 
 
-def _pools(drafts: Sequence[Draft], contest: Sequence[int]) -> list[_Pool]:
+def _pools(drafts: Sequence[Draft], contest: Sequence[int], weights: Weights) -> list[_Pool]:
     """Pools of equal answers, the one with the most mass first; ties go to the earlier draft."""
     groups: dict[str, list[int]] = {}
     for index in contest:
@@ -117,7 +117,7 @@ def _pools(drafts: Sequence[Draft], contest: Sequence[int]) -> list[_Pool]:
     pools = [
         _Pool(
             members=tuple(sorted(group, key=lambda index: (-_combined(drafts[index]), index))),
-            mass=sum(_combined(drafts[index]) for index in group),
+            mass=sum(mass(drafts[index].scores, weights) for index in group),
         )
         for group in groups.values()
     ]
@@ -126,20 +126,21 @@ def _pools(drafts: Sequence[Draft], contest: Sequence[int]) -> list[_Pool]:
 
 def _reason(drafts: Sequence[Draft], pools: Sequence[_Pool], *, left_out: int) -> str:
     """Why this draft, in words built from the numbers."""
-    first = pools[0]
+    first, total = pools[0], sum(pool.mass for pool in pools)
     best = first.members[0]
-    words = [f"Draft {best + 1} scores {_combined(drafts[best]):.2f}"]
+    share = f"{first.mass / total:.0%} of the score mass"
     if len(first.members) > 1:
         others = " and ".join(str(index + 1) for index in sorted(first.members[1:]))
-        plural = "drafts" if len(first.members) > 2 else "draft"  # noqa: PLR2004 - two is a pair
-        words.append(f"; {plural} {others} give{'' if plural == 'drafts' else 's'} the same answer")
-        words.append(f" (together {first.mass:.2f})")
+        agree = f"draft {others} gives" if len(first.members) == 2 else f"drafts {others} give"  # noqa: PLR2004 - a pair
+        text = f"Draft {best + 1} scores {_combined(drafts[best]):.2f} and {agree} the same answer"
+        text += f"; together they hold {share}"
+    else:
+        text = f"Draft {best + 1} scores {_combined(drafts[best]):.2f}"
+        text += f" and holds {share}" if len(pools) > 1 else "; no other draft gives an answer"
     if len(pools) > 1:
         rival = pools[1].members[0]
-        words.append(f"; the next answer, draft {rival + 1}, reaches {pools[1].mass:.2f}")
-    elif len(first.members) == 1:
-        words.append("; no other draft gives an answer")
-    text = "".join(words) + "."
+        text += f", the next answer (draft {rival + 1}) {pools[1].mass / total:.0%}"
+    text += "."
     if left_out:
         text += f" {left_out} abstained." if left_out > 1 else " One abstained."
     return text

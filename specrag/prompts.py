@@ -11,16 +11,12 @@ from collections.abc import Sequence
 from specrag.models.base import Choice, Conversation, Segment, Turn
 from specrag.types import Passage
 
-DRAFT_INSTRUCTION = (
-    "Answer the question with the passages below only. First write a rationale: one sentence that quotes the "
-    "evidence from the passages. Then write a short answer. If the passages do not answer the question, the "
-    "answer is: Not in the passages."
-)
+DRAFT_INSTRUCTION = "Answer the question in one short sentence, using only the passages."
 VERIFY_INSTRUCTION = "Answer the question with a short answer and the evidence for it."
 REFLECTION = "Do you think the explanation supports the answers? (Yes or No)"
 """The paper's statement R (section 3.3)."""
 
-RATIONALE_LABEL = "Rationale:"
+RATIONALE_LABEL = "Rationale: According to the passages,"
 ANSWER_LABEL = "Answer:"
 """Written without a space before the text: the first token of a span carries its own space."""
 

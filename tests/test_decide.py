@@ -109,4 +109,4 @@ def test_deciding_again_under_other_weights_needs_no_model() -> None:
 
 def test_the_reason_names_the_numbers() -> None:
     reason = decide(contest([0.25, 0.5]), weights=ONE, threshold=0).decision.reason
-    assert reason == "Draft 2 scores 0.50; the next answer, draft 1, reaches 0.25."
+    assert reason == "Draft 2 scores 0.50 and holds 67% of the score mass, the next answer (draft 1) 33%."

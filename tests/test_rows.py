@@ -95,3 +95,12 @@ def test_a_list_number_is_not_a_sentence() -> None:
     one = (Line(part="rationale", max_tokens=60, sentences=1), LINES[1])
     out, _ = write("1. The bike is red. It\nxxA\n", one)
     assert text(out, "rationale") == "1. The bike is red."
+    out, _ = write("The answer is: 1. The bike. It\nxxA\n", one)
+    assert text(out, "rationale") == "The answer is: 1. The bike."
+
+
+def test_an_announcement_goes_on_with_the_answer() -> None:
+    """“The answer is:” and then a newline is no answer."""
+    lines = (Line(part="answer", max_tokens=40, sentences=1),)
+    out, _ = write("The answer is:\n", lines)
+    assert text(out, "answer") == "The answer is:z"

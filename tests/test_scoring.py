@@ -5,7 +5,7 @@ import math
 import pytest
 
 from specrag.config import ScoreWeights
-from specrag.scoring import combine, draft_score, geometric_mean, self_containment, self_reflection
+from specrag.scoring import combine, draft_score, geometric_mean, mass, self_containment, self_reflection
 from specrag.types import Scores
 
 
@@ -67,3 +67,21 @@ def test_unknown_components_do_not_count() -> None:
     weights = ScoreWeights(draft=1, self_containment=1, self_reflection=1, relevance=1)
     assert combine(Scores(draft=0.3), weights) == pytest.approx(0.3)
     assert combine(Scores(), weights) is None
+
+
+def test_mass_is_the_papers_product_when_all_weights_are_one() -> None:
+    weights = ScoreWeights(draft=1, self_containment=1, self_reflection=1, relevance=0)
+    scores = Scores(draft=0.5, self_containment=0.4, self_reflection=0.9)
+    assert mass(scores, weights) == pytest.approx(0.5 * 0.4 * 0.9)
+    assert mass(Scores(), weights) == 0
+
+
+def test_two_poor_equal_answers_do_not_outweigh_a_good_one() -> None:
+    """Means lie close together: 0.51 + 0.63 is more than 0.72; products keep the distance."""
+    weights = ScoreWeights(draft=1, self_containment=1, self_reflection=1, relevance=4)
+
+    def level(value: float) -> float:
+        every = Scores(draft=value, self_containment=value, self_reflection=value, relevance=value)
+        return mass(every, weights)
+
+    assert level(0.51) + level(0.63) < level(0.72)

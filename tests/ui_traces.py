@@ -212,7 +212,7 @@ SELECTED = replace(
     decision=Decision(
         kind="selected",
         draft_index=1,
-        reason="Draft 2 scores 0.83; draft 3 gives the same answer (together 1.44); the next answer, draft 1, reaches 0.62. One abstained.",
+        reason="Draft 2 scores 0.83 and draft 3 gives the same answer; together they hold 70% of the score mass, the next answer (draft 1) 30%. One abstained.",
         margin=0.4,
         agreement=0.67,
     ),

@@ -1,16 +1,17 @@
 """One draft while it is decoded: the guided template as a small state machine, without tensors.
 
 A line ends at a newline, at the end-of-turn token, after its sentences, or at its token limit; then the label
-of the next line is forced, read by the model and never counted. The first token of a line is the likeliest
-one that shows text: a small model would rather end its turn, and a line that is asked for is not left empty.
+of the next line is forced, read by the model and never counted. A line that says nothing yet ("The answer
+is:") goes on with the likeliest token that does not end it, since a small model would rather end its turn.
 """
 
+import re
 from collections import deque
 from collections.abc import Callable, Sequence
 from typing import Any, TypeAlias
 
 from specrag.models.base import End, Line, Output, Piece
-from specrag.text import sentences
+from specrag.text import is_hollow, sentences
 from specrag.types import FinishReason
 
 Candidates: TypeAlias = Sequence[tuple[int, float]]
@@ -18,7 +19,9 @@ Candidates: TypeAlias = Sequence[tuple[int, float]]
 
 _TERMINATORS = (".", "!", "?", "…", "。", "！", "？")  # noqa: RUF001 - full-width ones
 _MIN_WORDS = 3
-"""Fewer words ("1.", "Yes.", "St.") do not make a sentence."""
+"""Fewer words ("Yes.", "St.") do not make a sentence."""
+_LIST_NUMBER = re.compile(r"(^|\s)\d{1,2}\.$")
+"""A full stop after such a number more often begins a list than ends a sentence."""
 
 
 class Row:
@@ -52,7 +55,7 @@ class Row:
         """Take the likeliest tokens, best first; return the one to feed, or None when the row is done."""
         if self._forced:
             return self._forced.popleft()
-        best, logprob = candidates[0] if self._shown.strip() else self._first_visible(candidates)
+        best, logprob = self._first_that_goes_on(candidates) if is_hollow(self._shown) else candidates[0]
         if best in self._end_ids:
             return self._end_line(emit, newline="\n")
         head, newline, _ = self._text_of(best).partition("\n")
@@ -86,17 +89,20 @@ class Row:
         self._forced.extend(label if feed is None else [feed, *label])
         return self._forced.popleft()
 
-    def _first_visible(self, candidates: Candidates) -> tuple[int, float]:
-        """The likeliest token that begins a line with text, if there is one among the candidates."""
+    def _first_that_goes_on(self, candidates: Candidates) -> tuple[int, float]:
+        """The likeliest token that does not end the line, if there is one among the candidates."""
         for token, logprob in candidates:
-            if token not in self._end_ids and self._text_of(token).partition("\n")[0].strip():
+            if token not in self._end_ids and "\n" not in self._text_of(token):
                 return token, logprob
         return candidates[0]
 
     def _is_complete(self, following: str) -> bool:
         """Whether the line has its sentences: the next token would begin another one."""
         wanted = self._lines[self._line].sentences
-        if wanted is None or not following[:1].isspace() or not self._shown.rstrip().endswith(_TERMINATORS):
+        shown = self._shown.rstrip()
+        if wanted is None or not following[:1].isspace() or not shown.endswith(_TERMINATORS):
+            return False
+        if _LIST_NUMBER.search(shown):
             return False
         done = [part for part in sentences(self._shown) if len(part.split()) >= _MIN_WORDS]
         return len(done) >= wanted
