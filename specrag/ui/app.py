@@ -41,9 +41,9 @@ def build_app(startup: Startup) -> gr.Blocks:
                 ask_tab = ask.build(startup)
             with gr.Tab("Documents", id="documents"):
                 documents_tab = documents.build(startup)
+        ask.wire_api(startup)  # first: a listener of the page that is called `ask` would take the name
         ask.wire(page, ask_tab, startup, top)
         documents.wire(page, documents_tab, startup, ask_tab)
-        ask.wire_api(startup)
     page.queue(default_concurrency_limit=VISITORS, max_size=4 * VISITORS)
     return page
 
