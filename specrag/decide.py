@@ -71,7 +71,7 @@ def decide(drafts: Sequence[Draft], *, weights: Weights, threshold: float) -> Ru
         agreement=len(pools[0].members) / len(contest),
     )
     answer = Answer(
-        text=scored[best].answer, citations=scored[best].citations, confidence=pools[0].mass / total
+        text=begun(scored[best].answer), citations=scored[best].citations, confidence=pools[0].mass / total
     )
     return Ruling(drafts=scored, decision=decision, answer=answer)
 
@@ -103,6 +103,11 @@ def _none_usable(drafts: tuple[Draft, ...]) -> Ruling:
 def _without_draft(drafts: tuple[Draft, ...], decision: Decision) -> Ruling:
     answer = Answer(text=NO_ANSWER) if decision.kind == "abstained" else None
     return Ruling(drafts=drafts, decision=decision, answer=answer)
+
+
+def begun(text: str) -> str:
+    """A draft goes on in mid-sentence; its answer stands alone and begins like a sentence."""
+    return text[:1].upper() + text[1:]
 
 
 def _combined(draft: Draft) -> float:

@@ -3,7 +3,7 @@
 from collections.abc import AsyncGenerator, Sequence
 from contextlib import aclosing
 
-from specrag.decide import NO_ANSWER
+from specrag.decide import NO_ANSWER, begun
 from specrag.draft import cite
 from specrag.errors import ModelError
 from specrag.events import Answered, AnswerToken, Event, UsageCounted
@@ -48,6 +48,7 @@ async def write_answer(
                     completion_tokens=output.completion_tokens,
                 )
     text = text.strip()
+    text = begun(text)
     if not text or is_abstention(text):
         yield Answered(at_ms=timeline.now(), answer=Answer(text=text or NO_ANSWER))
         return

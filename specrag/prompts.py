@@ -11,14 +11,20 @@ from collections.abc import Sequence
 from specrag.models.base import Choice, Conversation, Segment, Turn
 from specrag.types import Passage
 
-DRAFT_INSTRUCTION = "Answer the question in one short sentence, using only the passages."
+DRAFT_INSTRUCTION = "Answer the question with the passages."
 VERIFY_INSTRUCTION = "Answer the question with a short answer and the evidence for it."
 REFLECTION = "Do you think the explanation supports the answers? (Yes or No)"
 """The paper's statement R (section 3.3)."""
 
 RATIONALE_LABEL = "Rationale: According to the passages,"
-ANSWER_LABEL = "Answer:"
-"""Written without a space before the text: the first token of a span carries its own space."""
+ANSWER_LABEL = "Answer: According to the passages,"
+"""The drafter goes on in mid-sentence: left to begin by itself, a small model announces an answer and stops.
+
+Written without a space at the end: the first token of a span carries its own.
+"""
+READ_ANSWER_LABEL = "Answer:"
+READ_RATIONALE_LABEL = "Rationale:"
+"""What the verifier reads before answer and rationale; it sees no passages, so none are named."""
 
 REFLECTION_CHOICE = Choice(
     name="reflection", options={"yes": ("Yes", " Yes", "yes", " yes"), "no": ("No", " No", "no", " no")}
@@ -27,25 +33,12 @@ REFLECTION_CHOICE = Choice(
 
 def draft_conversation(question: str, passages: Sequence[Passage]) -> Conversation:
     """What the drafter reads for one subset; it goes on after the rationale label."""
-    return Conversation(
-        turns=(
-            Turn(
-                role="user",
-                segments=(
-                    Segment(text=f"{DRAFT_INSTRUCTION}\n\nQuestion:"),
-                    Segment(text=f" {question}"),
-                    Segment(text="\n\n"),
-                    *_evidence(passages),
-                ),
-            ),
-            Turn(role="assistant", segments=(Segment(text=RATIONALE_LABEL),)),
-        )
-    )
+    return _over_passages(question, passages, RATIONALE_LABEL)
 
 
 def direct_conversation(question: str, passages: Sequence[Passage]) -> Conversation:
-    """What one model reads to answer from all passages at once, without drafts."""
-    return draft_conversation(question, passages)
+    """What one model reads to answer from all passages at once; it goes on after the answer label."""
+    return _over_passages(question, passages, ANSWER_LABEL)
 
 
 def verify_conversation(question: str, rationale: str, answer: str) -> Conversation:
@@ -59,13 +52,27 @@ def verify_conversation(question: str, rationale: str, answer: str) -> Conversat
             Turn(
                 role="assistant",
                 segments=(
-                    Segment(text=ANSWER_LABEL),
+                    Segment(text=READ_ANSWER_LABEL),
                     Segment(text=f" {answer}", span="answer"),
-                    Segment(text=f"\n{RATIONALE_LABEL}"),
+                    Segment(text=f"\n{READ_RATIONALE_LABEL}"),
                     Segment(text=f" {rationale}", span="rationale"),
                 ),
             ),
             Turn(role="user", segments=(Segment(text=REFLECTION),)),
+        )
+    )
+
+
+def _over_passages(question: str, passages: Sequence[Passage], label: str) -> Conversation:
+    asked = (
+        Segment(text=f"{DRAFT_INSTRUCTION}\n\nQuestion:"),
+        Segment(text=f" {question}"),
+        Segment(text="\n\n"),
+    )
+    return Conversation(
+        turns=(
+            Turn(role="user", segments=(*asked, *_evidence(passages))),
+            Turn(role="assistant", segments=(Segment(text=label),)),
         )
     )
 

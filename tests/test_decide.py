@@ -27,7 +27,7 @@ def draft(
 
 
 def contest(scores: Sequence[float]) -> list[Draft]:
-    return [draft(number, f"answer {number}", score) for number, score in enumerate(scores)]
+    return [draft(number, f"Answer {number}", score) for number, score in enumerate(scores)]
 
 
 @pytest.mark.parametrize("place", range(4))
@@ -38,7 +38,7 @@ def test_the_best_draft_wins_in_every_position(place: int) -> None:
     ruling = decide(contest(scores), weights=ONE, threshold=0)
     assert ruling.decision.draft_index == place
     assert ruling.answer is not None
-    assert ruling.answer.text == f"answer {place}"
+    assert ruling.answer.text == f"Answer {place}"
     assert ruling.answer.citations == (f"p{place}",)
 
 
@@ -54,7 +54,8 @@ def test_equal_answers_are_pooled_and_the_best_of_them_speaks() -> None:
     assert ruling.decision.agreement == pytest.approx(2 / 3)
     assert ruling.answer is not None
     assert ruling.answer.confidence == pytest.approx(0.7 / 1.2)
-    assert "draft 2 gives the same answer" in ruling.decision.reason
+    assert ruling.answer.text == "Three nights"
+    assert "draft 2 gives the same answer; together they hold 58%" in ruling.decision.reason
 
 
 def test_an_abstention_never_wins_by_likelihood() -> None:

@@ -25,7 +25,7 @@ from specrag.models.base import (
 from specrag.models.local import LocalModel
 from specrag.models.scripted import ScriptedModel
 from specrag.models.worker import Worker
-from specrag.prompts import REFLECTION_CHOICE, draft_conversation, verify_conversation
+from specrag.prompts import RATIONALE_LABEL, REFLECTION_CHOICE, draft_conversation, verify_conversation
 from specrag.types import Passage
 
 LINES = (
@@ -94,7 +94,7 @@ async def test_the_prompt_as_sent_holds_question_and_evidence_and_ends_with_the_
     assert isinstance(begin, Begin)
     assert "Who founded the firm?" in begin.prompt
     assert "640 watt-hours" in begin.prompt
-    assert begin.prompt.endswith("Rationale:")
+    assert begin.prompt.endswith(RATIONALE_LABEL)
     assert begin.prompt_tokens > 10
 
 
@@ -149,7 +149,7 @@ async def test_decoding_in_one_batch_equals_decoding_alone(local: LocalModel) ->
 async def test_the_drafters_probabilities_are_those_of_its_own_prompt(local: LocalModel) -> None:
     """rho_draft under another prompt than the one that was decoded from is another quantity."""
     *before, reply = draft_conversation("Who founded the firm?", [passage(*FACTS[1])]).turns
-    opened = Segment(text=" The page")  # within a sentence, so that no blank token is read and not counted
+    opened = Segment(text=" the page")
     reply = Turn(role="assistant", segments=(*reply.segments, opened))
     outputs = (await collect(local, [Conversation(turns=(*before, reply))]))[0]
     decoded = [item for item in outputs if isinstance(item, Piece) and item.part == "rationale"]
