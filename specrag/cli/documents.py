@@ -104,6 +104,17 @@ def delete(
                 typer.echo(f"{item}: deleted, {chunks} chunks removed")
 
 
+@app.command("reindex")
+def reindex(collection: Collection = OWN, as_json: Json = False) -> None:  # noqa: FBT002
+    """Embed every chunk of a collection again, after SPECRAG_EMBEDDER was changed."""
+    with friendly(), parts() as made:
+        chunks = made.indexer.reindex(collection, lambda _, done, total: say(f"{done} of {total} chunks"))
+    if as_json:
+        print_json({"schema": "specrag.reindex/1", "collection": collection, "chunks": chunks})
+    else:
+        typer.echo(f"{collection}: {chunks} chunks embedded again")
+
+
 def _writable(collection: str) -> None:
     if collection == SAMPLE:
         raise StoreError("The sample collection is read-only; choose another name with --collection.")

@@ -147,6 +147,7 @@ def test_ingest_list_show_delete(specrag: CommandLine, files: list[Path]) -> Non
     shown = specrag("documents", "show", identity, "--collection", "lamps", "--json").document
     assert shown["document"]["id"] == identity
     assert any("640 watt-hours" in chunk["text"] and chunk["page"] == 1 for chunk in shown["chunks"])
+    assert specrag("documents", "reindex", "--collection", "lamps", "--json").document["chunks"] >= 2
     removed = specrag("documents", "delete", identity, "--collection", "lamps", "--json")
     assert removed.document["chunks_removed"][identity] >= 1
     gone = specrag("documents", "show", identity, "--collection", "lamps")
