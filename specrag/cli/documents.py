@@ -105,7 +105,7 @@ def delete(
 
 
 @app.command("reindex")
-def reindex(collection: Collection = OWN, as_json: Json = False) -> None:  # noqa: FBT002
+def reindex(collection: Collection = OWN, as_json: Json = False) -> None:
     """Embed every chunk of a collection again, after SPECRAG_EMBEDDER was changed."""
     with friendly(), parts() as made:
         chunks = made.indexer.reindex(collection, lambda _, done, total: say(f"{done} of {total} chunks"))

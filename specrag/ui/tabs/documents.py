@@ -90,10 +90,10 @@ def wire(page: gr.Blocks, tab: DocumentsTab, startup: Startup, asking: AskTab) -
     board = [tab.message, tab.table, tab.selected, tab.timer, tab.actions, tab.cancel]
     quiet: dict[str, Any] = {"show_progress": "hidden", "api_visibility": "private"}
 
-    def refresh(collection: str, message: str = "") -> tuple[Any, ...]:
+    def refresh(collection: str, message: str = "", *, clear: bool = False) -> tuple[Any, ...]:
         if not startup.state.ready:
             starting = cards.notice("info", startup.state.message)
-            return starting, "", gr.skip(), gr.Timer(active=True), gr.skip(), gr.skip()
+            return gr.skip(), starting, gr.skip(), gr.Timer(active=True), gr.skip(), gr.skip()
         parts = startup.parts
         known = documents_of(parts.store, collection)
         jobs = _jobs(startup, collection)
@@ -102,7 +102,7 @@ def wire(page: gr.Blocks, tab: DocumentsTab, startup: Startup, asking: AskTab) -
         return (
             message or gr.skip(),
             cards.documents_table(known, jobs),
-            gr.update(choices=choices),
+            gr.update(choices=choices, value=None) if clear else gr.update(choices=choices),
             gr.Timer(active=busy),
             gr.update(visible=bool(known)),
             gr.update(visible=busy),
@@ -115,12 +115,15 @@ def wire(page: gr.Blocks, tab: DocumentsTab, startup: Startup, asking: AskTab) -
         return (None, own, *refresh(collection, message or " "))
 
     def on_delete(document: str | None, collection: str) -> tuple[Any, ...]:
-        return ("", *refresh(collection, _delete(startup, document, collection)))
+        return ("", *refresh(collection, _delete(startup, document, collection), clear=True))
 
     def on_show(document: str | None, collection: str) -> str:
         if not document or not startup.state.ready:
             return cards.notice("info", "Choose a document first.")
-        return cards.chunks_list(startup.parts.store.chunks(collection, document))
+        try:
+            return cards.chunks_list(startup.parts.store.chunks(collection, document))
+        except SpecragError as error:
+            return cards.notice("error", str(error))
 
     def on_cancel(collection: str) -> tuple[Any, ...]:
         if startup.state.ready:
