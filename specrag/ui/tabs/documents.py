@@ -87,16 +87,58 @@ def build(startup: Startup) -> DocumentsTab:
 
 def wire(page: gr.Blocks, tab: DocumentsTab, startup: Startup, asking: AskTab) -> None:
     """Connect the tab's events."""
+    events = _Events(startup)
     board = [tab.message, tab.table, tab.selected, tab.timer, tab.actions, tab.cancel]
     quiet: dict[str, Any] = {"show_progress": "hidden", "api_visibility": "private"}
+    uploaded = [tab.upload, asking.collection, *board]
+    tab.upload.upload(events.upload, [tab.upload, tab.collection], uploaded, **quiet)
+    tab.timer.tick(events.refresh, tab.collection, board, **quiet)
+    tab.collection.change(events.refresh, tab.collection, board, **quiet)
+    tab.delete.click(events.delete, [tab.selected, tab.collection], [tab.chunks, *board], **quiet)
+    tab.show.click(events.show, [tab.selected, tab.collection], tab.chunks, **quiet)
+    tab.cancel.click(events.cancel, tab.collection, board, **quiet)
+    page.load(events.refresh, tab.collection, board, **quiet)
 
-    def refresh(collection: str, message: str = "", *, clear: bool = False) -> tuple[Any, ...]:
-        if not startup.state.ready:
-            starting = cards.notice("info", startup.state.message)
+
+class _Events:
+    """What happens when a visitor does something in this tab."""
+
+    def __init__(self, startup: Startup) -> None:
+        self._startup = startup
+
+    def refresh(self, collection: str) -> tuple[Any, ...]:
+        return self._board(collection)
+
+    def upload(self, files: list[str] | None, collection: str) -> tuple[Any, ...]:
+        problems = [problem for file in files or [] if (problem := self._submit(file, collection))]
+        message = "".join(cards.notice("error", problem) for problem in problems)
+        own = gr.update(value=OWN) if len(problems) < len(files or []) else gr.skip()
+        return (None, own, *self._board(collection, message or " "))
+
+    def delete(self, document: str | None, collection: str) -> tuple[Any, ...]:
+        return ("", *self._board(collection, self._deleted(document, collection), clear=True))
+
+    def show(self, document: str | None, collection: str) -> str:
+        if not document or not self._startup.state.ready:
+            return cards.notice("info", "Choose a document first.")
+        try:
+            return cards.chunks_list(self._startup.parts.store.chunks(collection, document))
+        except SpecragError as error:
+            return cards.notice("error", str(error))
+
+    def cancel(self, collection: str) -> tuple[Any, ...]:
+        if self._startup.state.ready:
+            for job in self._startup.parts.jobs.jobs(collection):
+                self._startup.parts.jobs.cancel(job.id)
+        return self._board(collection)
+
+    def _board(self, collection: str, message: str = "", *, clear: bool = False) -> tuple[Any, ...]:
+        """Message, table, choices, timer and buttons as they are now."""
+        if not self._startup.state.ready:
+            starting = cards.notice("info", self._startup.state.message)
             return gr.skip(), starting, gr.skip(), gr.Timer(active=True), gr.skip(), gr.skip()
-        parts = startup.parts
-        known = documents_of(parts.store, collection)
-        jobs = _jobs(startup, collection)
+        known = documents_of(self._startup.parts.store, collection)
+        jobs = _jobs(self._startup, collection)
         choices = [(f"{item.title} ({item.source})", item.id) for item in known]
         busy = any(job.state in ("queued", "reading", "embedding") for job in jobs)
         return (
@@ -108,68 +150,34 @@ def wire(page: gr.Blocks, tab: DocumentsTab, startup: Startup, asking: AskTab) -
             gr.update(visible=busy),
         )
 
-    def on_upload(files: list[str] | None, collection: str) -> tuple[Any, ...]:
-        problems = [problem for file in files or [] if (problem := _submit(startup, file, collection))]
-        message = "".join(cards.notice("error", problem) for problem in problems)
-        own = gr.update(value=OWN) if len(problems) < len(files or []) else gr.skip()
-        return (None, own, *refresh(collection, message or " "))
-
-    def on_delete(document: str | None, collection: str) -> tuple[Any, ...]:
-        return ("", *refresh(collection, _delete(startup, document, collection), clear=True))
-
-    def on_show(document: str | None, collection: str) -> str:
-        if not document or not startup.state.ready:
-            return cards.notice("info", "Choose a document first.")
+    def _submit(self, file: str, collection: str) -> str | None:
+        """Queue an uploaded file; returns a sentence if it is refused."""
+        path = Path(file)
         try:
-            return cards.chunks_list(startup.parts.store.chunks(collection, document))
+            if not self._startup.state.ready:
+                return "The program is still starting; add the file again in a moment."
+            if collection == SAMPLE:
+                return f"The sample collection is read-only; choose “Your documents” to add {path.name}."
+            self._startup.parts.jobs.submit(path, path.name, collection)
+        except SpecragError as error:
+            return str(error)
+        finally:
+            path.unlink(missing_ok=True)
+        return None
+
+    def _deleted(self, document: str | None, collection: str) -> str:
+        """Delete a document; returns what to tell the visitor."""
+        if not document or not self._startup.state.ready:
+            return cards.notice("info", "Choose a document first.")
+        if collection == SAMPLE:
+            return cards.notice("error", "The sample collection is read-only.")
+        try:
+            removed = self._startup.parts.store.delete(collection, document)
         except SpecragError as error:
             return cards.notice("error", str(error))
-
-    def on_cancel(collection: str) -> tuple[Any, ...]:
-        if startup.state.ready:
-            for job in startup.parts.jobs.jobs(collection):
-                startup.parts.jobs.cancel(job.id)
-        return refresh(collection)
-
-    tab.upload.upload(
-        on_upload, [tab.upload, tab.collection], [tab.upload, asking.collection, *board], **quiet
-    )
-    tab.timer.tick(refresh, tab.collection, board, **quiet)
-    tab.collection.change(refresh, tab.collection, board, **quiet)
-    tab.delete.click(on_delete, [tab.selected, tab.collection], [tab.chunks, *board], **quiet)
-    tab.show.click(on_show, [tab.selected, tab.collection], tab.chunks, **quiet)
-    tab.cancel.click(on_cancel, tab.collection, board, **quiet)
-    page.load(refresh, tab.collection, board, **quiet)
-
-
-def _submit(startup: Startup, file: str, collection: str) -> str | None:
-    """Queue an uploaded file; returns a sentence if it is refused."""
-    path = Path(file)
-    try:
-        if not startup.state.ready:
-            return "The program is still starting; add the file again in a moment."
-        if collection == SAMPLE:
-            return f"The sample collection is read-only; choose “Your documents” to add {path.name}."
-        startup.parts.jobs.submit(path, path.name, collection)
-    except SpecragError as error:
-        return str(error)
-    finally:
-        path.unlink(missing_ok=True)
-    return None
-
-
-def _delete(startup: Startup, document: str | None, collection: str) -> str:
-    if not document or not startup.state.ready:
-        return cards.notice("info", "Choose a document first.")
-    if collection == SAMPLE:
-        return cards.notice("error", "The sample collection is read-only.")
-    try:
-        removed = startup.parts.store.delete(collection, document)
-    except SpecragError as error:
-        return cards.notice("error", str(error))
-    return cards.notice(
-        "success", f"Deleted, with its {removed} chunks; nothing of it can be found any more."
-    )
+        return cards.notice(
+            "success", f"Deleted, with its {removed} chunks; nothing of it can be found any more."
+        )
 
 
 def _jobs(startup: Startup, collection: str) -> list[cards.JobView]:
