@@ -1,0 +1,51 @@
+"""One server and one Chromium for the whole suite; every visitor has a browser context of their own."""
+
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Any, TypeAlias
+
+import pytest
+from playwright.sync_api import Browser
+
+from tests.e2e.serving import NO_CHROMIUM, Server, chromium, chromium_path, serving
+from tests.e2e.visitor import Visitor
+
+Arrive: TypeAlias = Callable[..., Visitor]
+
+
+@pytest.fixture(scope="session")
+def browser() -> Iterator[Browser]:
+    if chromium_path() is None:
+        pytest.skip(NO_CHROMIUM)
+    with chromium() as started:
+        yield started
+
+
+@pytest.fixture(scope="session")
+def server(
+    browser: Browser, tmp_path_factory: pytest.TempPathFactory, embedder_path: Path, model_path: Path
+) -> Iterator[Server]:
+    home = tmp_path_factory.mktemp("home")
+    with serving(home, embedder=embedder_path, model=model_path) as started:
+        yield started
+    assert "Traceback" not in started.log.read_text(encoding="utf-8", errors="replace")
+
+
+@pytest.fixture
+def arrive(browser: Browser, server: Server) -> Iterator[Arrive]:
+    """A new visitor for each call, not yet at the page."""
+    with ExitStack() as leaving:
+
+        def visitor(**looks: Any) -> Visitor:
+            return leaving.enter_context(Visitor(browser, server.url, **looks))
+
+        yield visitor
+
+
+@pytest.fixture
+def visitor(arrive: Arrive) -> Visitor:
+    """A visitor who has just come to the page."""
+    arrived = arrive()
+    arrived.open()
+    return arrived

@@ -1,0 +1,244 @@
+"""A visitor: one browser context with one page, and the few things that a person does and sees there.
+
+Methods say what is done or seen, never how the page is built; the element ids stand only here and in the tests
+that are about an element. Whatever goes wrong unseen (a console error, an exception, a request to another
+host) is collected in `problems`.
+"""
+
+import re
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from types import TracebackType
+from typing import Final, Literal, Self, TypedDict, cast
+from urllib.parse import parse_qs, urlsplit
+
+from playwright.sync_api import Browser, ConsoleMessage, FilePayload, Locator, Page, Request, expect
+
+ENDED: Final = re.compile(r"^(Done|Stopped|Failed)")
+DONE: Final = re.compile(r"^Done in ")
+PATIENCE_MS: Final = 120_000
+"""For a run on two busy cores; a test that is about speed states its own time."""
+DESKTOP: Final = 1440
+PHONE: Final = 390
+_ACTION_MS: Final = 20_000
+_CONNECTION_LOST: Final = ("AbortError", "Connection errored out")
+
+_RECORD: Final = """() => {
+  window.recorded = [];
+  let last = "";
+  const texts = (root, query) => [...root.querySelectorAll(query)].map(e => e.textContent.trim());
+  const take = () => {
+    const cards = [...document.querySelectorAll("#sr-board article.sr-card")];
+    const sample = {
+      status: texts(document, "#sr-status .sr-status").join(),
+      written: cards.map(card => texts(card, ".sr-text, .sr-draft-answer").join(" ").trim()),
+      rates: cards.map(card => texts(card, ".sr-rate").join()),
+      lanes: texts(document, "#sr-timeline .sr-lanes .sr-lane-label").filter(label => label),
+      panel: !!document.querySelector("#sr-passages .sr-panel:popover-open"),
+    };
+    const key = JSON.stringify(sample);
+    if (key !== last) window.recorded.push(sample);
+    last = key;
+  };
+  new MutationObserver(take).observe(document.body, {subtree: true, childList: true, characterData: true});
+  document.addEventListener("toggle", take, true);
+}"""
+
+
+class Sample(TypedDict):
+    """What stood on the page at one moment of a run."""
+
+    status: str
+    written: list[str]
+    rates: list[str]
+    lanes: list[str]
+    panel: bool
+
+
+class Visitor:
+    """One person with one page, who takes a clean browser along."""
+
+    def __init__(
+        self, browser: Browser, url: str, *, width: int = DESKTOP, theme: Literal["light", "dark", ""] = ""
+    ) -> None:
+        self._url = url
+        self._theme = theme
+        self._context = browser.new_context(viewport={"width": width, "height": 900})
+        self._context.set_default_timeout(_ACTION_MS)
+        self.page: Page = self._context.new_page()
+        self.problems: list[str] = []
+        self.page.on("console", self._on_console)
+        self.page.on("pageerror", lambda error: self.problems.append(f"exception: {error}"))
+        self._context.on("request", self._on_request)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._context.close()
+        if kind is None:
+            assert not self.problems, "\n".join(self.problems)
+
+    def open(self, *, run: str = "") -> None:
+        """Come to the page, or to one run, and wait until it has said what it has to say."""
+        query = "&".join(
+            f"{name}={value}" for name, value in (("run", run), ("__theme", self._theme)) if value
+        )
+        self.page.goto(f"{self._url}/?{query}" if query else self._url)
+        expect(self.answer.locator(".sr-answer, .sr-notice, .sr-empty")).to_be_visible(timeout=PATIENCE_MS)
+        if not run:
+            expect(self.status).to_have_text("Ready.", timeout=PATIENCE_MS)
+
+    @property
+    def status(self) -> Locator:
+        """The one line that says where the run stands."""
+        return self.page.locator("#sr-status .sr-status")
+
+    @property
+    def answer(self) -> Locator:
+        return self.page.locator("#sr-answer")
+
+    @property
+    def board(self) -> Locator:
+        return self.page.locator("#sr-board")
+
+    @property
+    def cards(self) -> Locator:
+        return self.board.locator("article.sr-card")
+
+    @property
+    def chips(self) -> Locator:
+        """The passages that a draft read."""
+        return self.page.locator("#sr-passages > * .sr-passages > .sr-chips .sr-chip[popovertarget*='-p']")
+
+    @property
+    def panel(self) -> Locator:
+        """The passage that is open now."""
+        return self.page.locator("#sr-passages .sr-panel:popover-open")
+
+    @property
+    def question(self) -> Locator:
+        return self.page.locator("#sr-question textarea")
+
+    @property
+    def ask_button(self) -> Locator:
+        return self.page.locator("#sr-ask")
+
+    @property
+    def stop_button(self) -> Locator:
+        return self.page.locator("#sr-stop")
+
+    @property
+    def examples(self) -> Locator:
+        return self.page.locator("#sr-examples button")
+
+    @property
+    def lanes(self) -> list[str]:
+        """The names of the timeline's lanes."""
+        labels = self.page.locator("#sr-timeline .sr-lanes .sr-lane-label").all_text_contents()
+        return [label for label in labels if label]
+
+    @property
+    def run_id(self) -> str:
+        """What the address says that can be shared; empty before the first run."""
+        return parse_qs(urlsplit(self.page.url).query).get("run", [""])[0]
+
+    def ask(self, question: str) -> None:
+        """Ask, and wait until the page follows the new run."""
+        before = self.page.url
+        self.question.fill(question)
+        self.ask_button.click()
+        self.page.wait_for_url(lambda url: url != before)
+
+    def wait_for_writing(self, *, timeout_ms: float = PATIENCE_MS) -> None:
+        """Wait until a draft has begun to appear in its card."""
+        written = self.board.locator("[aria-busy=true] .sr-text").filter(has_text=re.compile(r"\w"))
+        expect(written.first).to_be_visible(timeout=timeout_ms)
+
+    def wait_for_end(self, state: re.Pattern[str] = ENDED) -> None:
+        expect(self.status).to_have_text(state, timeout=PATIENCE_MS)
+        expect(self.ask_button).to_be_enabled()
+
+    def stop(self) -> None:
+        self.stop_button.click()
+        self.wait_for_end(re.compile("^Stopped"))
+
+    def reload(self) -> None:
+        """Load the page anew; that the old one complains of its lost connection is no problem of ours."""
+        before = len(self.problems)
+        self.page.reload()
+        expect(self.status).not_to_have_text("Starting.")
+        kept = [text for text in self.problems[before:] if not any(said in text for said in _CONNECTION_LOST)]
+        self.problems[before:] = kept
+
+    def record(self) -> None:
+        """Note from now on every change of the page; see `recorded`."""
+        self.page.evaluate(_RECORD)
+
+    @property
+    def recorded(self) -> list[Sample]:
+        return cast("list[Sample]", self.page.evaluate("window.recorded"))
+
+    def go_to(self, tab: Literal["Ask", "Documents"]) -> None:
+        self.page.get_by_role("tab", name=tab, exact=True).click()
+
+    def choose_collection(self, name: str) -> None:
+        self._choose("#sr-collection", name)
+
+    # Documents
+
+    @property
+    def jobs(self) -> Locator:
+        """Files on their way, and what became of them."""
+        return self.page.locator("#sr-documents-table .sr-job")
+
+    @property
+    def rows(self) -> Locator:
+        """The documents of the collection."""
+        return self.page.locator("#sr-documents-table tbody tr")
+
+    def upload(self, files: Path | FilePayload | Sequence[Path] | Sequence[FilePayload]) -> None:
+        self.page.locator("#sr-upload input[type=file]").set_input_files(files)
+
+    def wait_for_job(self, name: str, state: str) -> Locator:
+        """Wait until an upload is in this state; the line that says so."""
+        job = self.jobs.filter(has_text=name).first
+        expect(job.locator(".sr-badge")).to_have_text(state, timeout=PATIENCE_MS)
+        return job
+
+    def choose_document(self, source: str) -> None:
+        self._choose("#sr-document", source)
+
+    def delete_document(self, source: str) -> None:
+        row = self.rows.filter(has_text=source)
+        self.choose_document(source)
+        self.page.locator("#sr-delete-document").click()
+        expect(row).to_have_count(0)
+
+    def _choose(self, dropdown: str, option: str) -> None:
+        self.page.locator(f"{dropdown} input").click()
+        self.page.get_by_role("option").filter(has_text=option).first.click()
+
+    def _on_console(self, message: ConsoleMessage) -> None:
+        """Gradio asks how far an upload is, and complains if the upload was over before it asked."""
+        where = message.location.get("url", "")
+        if message.type == "error" and "/upload_progress" not in where and message.text != "Response":
+            self.problems.append(f"console: {message.text} ({where})")
+
+    def _on_request(self, request: Request) -> None:
+        parts = urlsplit(request.url)
+        if parts.scheme not in ("data", "blob") and not request.url.startswith(self._url):
+            self.problems.append(f"request to another host: {request.url}")
+
+
+def sources_of(visitor: Visitor, buttons: Iterable[Locator]) -> list[str]:
+    """The file behind each of these passages, as its panel names it."""
+    sources = []
+    for button in buttons:
+        button.click()
+        sources.append(visitor.panel.locator(".sr-meta dd").first.inner_text())
+        visitor.page.keyboard.press("Escape")
+        expect(visitor.panel).to_have_count(0)
+    return sources
