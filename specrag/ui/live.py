@@ -26,7 +26,9 @@ NAMES: Final = (
     "colour",
     "board",
     "timeline",
+    "waterfall",
     "plot",
+    "question",
 )
 """The components that a run writes to, in the order of `Updates`."""
 
@@ -48,8 +50,10 @@ def header(startup: Startup, collection: str) -> str:
 class Show:
     """Turns traces into updates of `AskTab.live`, sending only what has changed."""
 
-    def __init__(self, colour: str) -> None:
+    def __init__(self, colour: str, *, opened: bool = False) -> None:
+        """`opened`: the run comes from a link, so its question is shown as well."""
         self._colour = colour_of(colour)
+        self._opened = opened
         self._sent: dict[str, object] = {}
 
     def trace(self, trace: Trace) -> Updates:
@@ -65,7 +69,9 @@ class Show:
             colour=("visible", not running and bool(trace.drafts)),
             board=cards.board(trace, colour="none" if running else self._colour),
             timeline=cards.timeline(trace),
+            waterfall=("visible", not running and bool(trace.spans)),
             plot=None if running or not trace.spans else trace,
+            **({"question": trace.question} if self._opened else {}),
         )
 
     def loading(self, fraction: float | None, message: str) -> Updates:
@@ -99,19 +105,7 @@ class Show:
         )
 
     def _updates(self, **values: object) -> Updates:
-        names = (
-            "run_id",
-            "ask",
-            "stop",
-            "status",
-            "answer",
-            "passages",
-            "colour",
-            "board",
-            "timeline",
-            "plot",
-        )
-        return tuple(self._update(name, values[name]) if name in values else gr.skip() for name in names)
+        return tuple(self._update(name, values[name]) if name in values else gr.skip() for name in NAMES)
 
     def _update(self, name: str, value: object) -> Any:
         if name in self._sent and self._sent[name] == value:
@@ -123,9 +117,7 @@ class Show:
             case ("visible", bool() as setting):
                 return gr.update(visible=setting)
             case Trace():
-                return gr.update(value=waterfall(value), visible=True)
-            case None:
-                return gr.update(value=None, visible=False)
+                return waterfall(value)
             case _:
                 return value
 

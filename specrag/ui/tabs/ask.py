@@ -19,7 +19,7 @@ from specrag.startup import Startup
 from specrag.tracing.codec import to_dict
 from specrag.tracing.trace import Trace
 from specrag.ui import cards
-from specrag.ui.live import TICK_S, Show, Updates, colour_of, follow, header, startup_progress
+from specrag.ui.live import NAMES, TICK_S, Show, Updates, colour_of, follow, header, startup_progress
 
 REMEMBER_RUN = """(id) => {
   if (!id) return;
@@ -46,23 +46,13 @@ class AskTab:
     colour: gr.Radio
     board: gr.HTML
     timeline: gr.HTML
+    waterfall: gr.Accordion
     plot: gr.Plot
 
     @property
     def live(self) -> list[Any]:
         """What a run writes to, in the order of `live.NAMES`."""
-        return [
-            self.run_id,
-            self.ask,
-            self.stop,
-            self.status,
-            self.answer,
-            self.passages,
-            self.colour,
-            self.board,
-            self.timeline,
-            self.plot,
-        ]
+        return [getattr(self, name) for name in NAMES]
 
 
 def build(startup: Startup) -> AskTab:
@@ -112,7 +102,10 @@ def build(startup: Startup) -> AskTab:
     )
     board = gr.HTML(elem_id="sr-board", apply_default_css=False)
     timeline = gr.HTML(elem_id="sr-timeline", apply_default_css=False)
-    plot = gr.Plot(visible=False, elem_id="sr-plot", label="Waterfall", show_label=False)
+    with gr.Accordion(
+        "Waterfall: every span, to hover and zoom", visible=False, elem_id="sr-waterfall"
+    ) as waterfall:
+        plot = gr.Plot(elem_id="sr-plot", label="Waterfall", show_label=False)
     return AskTab(
         question=question,
         collection=collection,
@@ -127,6 +120,7 @@ def build(startup: Startup) -> AskTab:
         colour=colour,
         board=board,
         timeline=timeline,
+        waterfall=waterfall,
         plot=plot,
     )
 
@@ -182,6 +176,7 @@ class _Events:
                 yield update
         run_id = str(request.query_params.get("run", ""))[:40]
         if run_id and self._startup.state.ready:
+            show = Show("none", opened=True)
             async with aclosing(follow(self._startup, run_id, show)) as updates:
                 async for update in updates:
                     yield update
