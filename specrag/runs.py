@@ -22,6 +22,8 @@ from specrag.types import ErrorInfo
 
 _log = logging.getLogger(__name__)
 
+REPLACED = "A new question took its place."
+"""Why a run was stopped when its page asked another one."""
 KEPT = 100
 """Finished runs whose event logs stay in memory; older ones are read from the store."""
 

@@ -43,7 +43,7 @@ def build_app(startup: Startup) -> gr.Blocks:
                 documents_tab = documents.build(startup)
         ask.wire_api(startup)  # first: a listener of the page that is called `ask` would take the name
         ask.wire(page, ask_tab, startup, top)
-        documents.wire(page, documents_tab, startup, ask_tab)
+        documents.wire(page, documents_tab, startup, ask_tab, top)
     page.queue(default_concurrency_limit=VISITORS, max_size=4 * VISITORS)
     return page
 

@@ -9,6 +9,7 @@ import gradio as gr
 
 from specrag.errors import SpecragError
 from specrag.library import documents_of
+from specrag.runs import REPLACED
 from specrag.startup import Startup
 from specrag.tracing.trace import Trace
 from specrag.ui import cards
@@ -18,6 +19,7 @@ TICK_S: Final = 0.25
 """How often a page that follows a run is told what is new."""
 NAMES: Final = (
     "run_id",
+    "own_run",
     "ask",
     "stop",
     "status",
@@ -53,7 +55,7 @@ class Show:
     def __init__(self, colour: str, *, opened: bool = False) -> None:
         """`opened`: the run comes from a link, so its question is shown as well."""
         self._colour = colour_of(colour)
-        self._opened = opened
+        self.opened = opened
         self._sent: dict[str, object] = {}
 
     def trace(self, trace: Trace) -> Updates:
@@ -61,6 +63,7 @@ class Show:
         running = trace.status == "running"
         return self._updates(
             run_id=trace.run_id,
+            **({} if self.opened else {"own_run": trace.run_id}),
             ask=("interactive", not running),
             stop=("interactive", running),
             status=cards.status_line(trace),
@@ -71,7 +74,7 @@ class Show:
             timeline=cards.timeline(trace),
             waterfall=("visible", not running and bool(trace.spans)),
             plot=None if running or not trace.spans else trace,
-            **({"question": trace.question} if self._opened else {}),
+            **({"question": trace.question} if self.opened else {}),
         )
 
     def loading(self, fraction: float | None, message: str) -> Updates:
@@ -84,7 +87,15 @@ class Show:
 
     def failed(self, message: str) -> Updates:
         """An error outside a run."""
-        return self._updates(status=cards.status_line(None, idle=""), answer=cards.notice("error", message))
+        return self._updates(
+            status=cards.status_line(None, idle=message),
+            answer=cards.notice("error", message),
+            passages="",
+            colour=("visible", False),
+            board="",
+            timeline="",
+            waterfall=("visible", False),
+        )
 
     def notice(self, message: str) -> Updates:
         """A word on the status line, nothing else."""
@@ -127,6 +138,9 @@ async def follow(startup: Startup, run_id: str, show: Show) -> AsyncGenerator[Up
     try:
         async with aclosing(startup.parts.runs.follow(run_id, every_s=TICK_S)) as traces:
             async for trace in traces:
+                replaced = trace.error is not None and trace.error.message == REPLACED
+                if replaced and not show.opened:
+                    return  # the page shows its next run by now
                 yield show.trace(trace)
     except SpecragError as error:
         yield show.failed(str(error))

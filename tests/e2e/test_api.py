@@ -3,7 +3,7 @@
 import json
 
 import pytest
-from gradio_client import Client  # type: ignore[import-untyped]
+from gradio_client import Client
 
 from specrag.tracing.codec import from_json
 from tests.e2e.conftest import Arrive

@@ -137,7 +137,6 @@ def _focus_is_visible(visitor: Visitor) -> bool:
     )
 
 
-@pytest.mark.xfail(strict=True, reason="gradio shows the focus of a radio button only while it is not chosen")
 def test_the_focus_on_the_chosen_colour_can_be_seen(visitor: Visitor) -> None:
     visitor.ask(FOUNDER)
     visitor.wait_for_writing()
@@ -149,7 +148,6 @@ def test_the_focus_on_the_chosen_colour_can_be_seen(visitor: Visitor) -> None:
     assert _focus_is_visible(visitor)
 
 
-@pytest.mark.xfail(strict=True, reason="a second question starts a second run, which Stop cannot reach")
 def test_a_page_has_one_run_at_a_time(arrive: Arrive, server: Server) -> None:
     """Two runs on one page wrote over each other, and only the newer could be stopped."""
     visitor = arrive()

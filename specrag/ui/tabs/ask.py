@@ -12,8 +12,10 @@ from typing import Any
 import gradio as gr
 from gradio.events import api
 
+from specrag.errors import SpecragError
 from specrag.library import OWN, SAMPLE
-from specrag.pipelines.base import Request
+from specrag.pipelines.base import Request, check_question
+from specrag.runs import REPLACED
 from specrag.sample import questions
 from specrag.startup import Startup
 from specrag.tracing.codec import to_dict
@@ -40,6 +42,7 @@ class AskTab:
     examples: gr.Column
     example_buttons: tuple[gr.Button, ...]
     run_id: gr.Textbox
+    own_run: gr.State
     status: gr.HTML
     answer: gr.HTML
     passages: gr.HTML
@@ -86,6 +89,7 @@ def build(startup: Startup) -> AskTab:
                 gr.Button(item.question, size="sm", elem_classes="sr-example") for item in questions()
             )
     run_id = gr.Textbox(visible="hidden", elem_id="sr-run-id", label="Run")
+    own_run = gr.State("")
     status = gr.HTML(cards.status_line(None, idle="Starting."), elem_id="sr-status", apply_default_css=False)
     answer = gr.HTML(elem_id="sr-answer", apply_default_css=False)
     passages = gr.HTML(elem_id="sr-passages", apply_default_css=False)
@@ -114,6 +118,7 @@ def build(startup: Startup) -> AskTab:
         examples=examples,
         example_buttons=buttons,
         run_id=run_id,
+        own_run=own_run,
         status=status,
         answer=answer,
         passages=passages,
@@ -129,10 +134,12 @@ def wire(page: gr.Blocks, tab: AskTab, startup: Startup, top: gr.HTML) -> None:
     """Connect the tab's events."""
     events = _Events(startup)
     quiet: dict[str, Any] = {"show_progress": "hidden", "api_visibility": "private"}
+    loading = page.load(events.load, None, tab.live, **quiet)
     asking: dict[str, Any] = {
         "fn": events.ask,
-        "inputs": [tab.question, tab.collection, tab.colour],
+        "inputs": [tab.question, tab.collection, tab.colour, tab.own_run],
         "outputs": tab.live,
+        "cancels": loading,  # a run that the page followed by its link no longer writes to it
         **quiet,
     }
     scope: dict[str, Any] = {
@@ -149,7 +156,7 @@ def wire(page: gr.Blocks, tab: AskTab, startup: Startup, top: gr.HTML) -> None:
     tab.run_id.change(None, tab.run_id, None, js=REMEMBER_RUN, api_visibility="private")
     tab.colour.input(events.recolour, [tab.run_id, tab.colour], tab.board, **quiet)
     tab.collection.change(**scope)
-    page.load(events.load, None, tab.live, **quiet).then(**scope)
+    loading.then(**scope)
 
 
 class _Events:
@@ -158,12 +165,19 @@ class _Events:
     def __init__(self, startup: Startup) -> None:
         self._startup = startup
 
-    async def ask(self, question: str, collection: str, colour: str) -> AsyncGenerator[Updates]:
+    async def ask(self, question: str, collection: str, colour: str, own_run: str) -> AsyncGenerator[Updates]:
+        """Start a run and follow it; a run of this page that still goes on is stopped first."""
         show = Show(colour)
         if not self._startup.state.ready:
             yield show.notice(self._startup.state.message)
             return
         parts = self._startup.parts
+        try:
+            check_question(question, limit=parts.settings.max_question_characters)
+        except SpecragError as error:
+            yield show.failed(str(error))
+            return
+        await parts.runs.stop(own_run, reason=REPLACED)
         run_id = parts.runs.start(parts.speculative, Request(question=question, collection=collection))
         async with aclosing(follow(self._startup, run_id, show)) as updates:
             async for update in updates:

@@ -15,6 +15,7 @@ from specrag.ingest.loaders import SUFFIXES
 from specrag.library import OWN, SAMPLE, documents_of
 from specrag.startup import Startup
 from specrag.ui import cards
+from specrag.ui.live import header
 from specrag.ui.tabs.ask import AskTab
 
 POLL_S = 1.0
@@ -85,19 +86,20 @@ def build(startup: Startup) -> DocumentsTab:
     )
 
 
-def wire(page: gr.Blocks, tab: DocumentsTab, startup: Startup, asking: AskTab) -> None:
+def wire(page: gr.Blocks, tab: DocumentsTab, startup: Startup, asking: AskTab, top: gr.HTML) -> None:
     """Connect the tab's events."""
     events = _Events(startup)
-    board = [tab.message, tab.table, tab.selected, tab.timer, tab.actions, tab.cancel]
+    board = [tab.message, tab.table, tab.selected, tab.timer, tab.actions, tab.cancel, top]
+    where = [tab.collection, asking.collection]
     quiet: dict[str, Any] = {"show_progress": "hidden", "api_visibility": "private"}
     uploaded = [tab.upload, asking.collection, *board]
-    tab.upload.upload(events.upload, [tab.upload, tab.collection], uploaded, **quiet)
-    tab.timer.tick(events.refresh, tab.collection, board, **quiet)
-    tab.collection.change(events.refresh, tab.collection, board, **quiet)
-    tab.delete.click(events.delete, [tab.selected, tab.collection], [tab.chunks, *board], **quiet)
+    tab.upload.upload(events.upload, [tab.upload, *where], uploaded, **quiet)
+    tab.timer.tick(events.refresh, where, board, **quiet)
+    tab.collection.change(events.refresh, where, board, **quiet)
+    tab.delete.click(events.delete, [tab.selected, *where], [tab.chunks, *board], **quiet)
     tab.show.click(events.show, [tab.selected, tab.collection], tab.chunks, **quiet)
-    tab.cancel.click(events.cancel, tab.collection, board, **quiet)
-    page.load(events.refresh, tab.collection, board, **quiet)
+    tab.cancel.click(events.cancel, where, board, **quiet)
+    page.load(events.refresh, where, board, **quiet)
 
 
 class _Events:
@@ -106,17 +108,18 @@ class _Events:
     def __init__(self, startup: Startup) -> None:
         self._startup = startup
 
-    def refresh(self, collection: str) -> tuple[Any, ...]:
-        return self._board(collection)
+    def refresh(self, collection: str, asked: str) -> tuple[Any, ...]:
+        return self._board(collection, asked)
 
-    def upload(self, files: list[str] | None, collection: str) -> tuple[Any, ...]:
+    def upload(self, files: list[str] | None, collection: str, asked: str) -> tuple[Any, ...]:
         problems = [problem for file in files or [] if (problem := self._submit(file, collection))]
         message = "".join(cards.notice("error", problem) for problem in problems)
-        own = gr.update(value=OWN) if len(problems) < len(files or []) else gr.skip()
-        return (None, own, *self._board(collection, message or " "))
+        taken = len(problems) < len(files or [])
+        board = self._board(collection, OWN if taken else asked, message or " ")
+        return (None, gr.update(value=OWN) if taken else gr.skip(), *board)
 
-    def delete(self, document: str | None, collection: str) -> tuple[Any, ...]:
-        return ("", *self._board(collection, self._deleted(document, collection), clear=True))
+    def delete(self, document: str | None, collection: str, asked: str) -> tuple[Any, ...]:
+        return ("", *self._board(collection, asked, self._deleted(document, collection), clear=True))
 
     def show(self, document: str | None, collection: str) -> str:
         if not document or not self._startup.state.ready:
@@ -126,17 +129,19 @@ class _Events:
         except SpecragError as error:
             return cards.notice("error", str(error))
 
-    def cancel(self, collection: str) -> tuple[Any, ...]:
+    def cancel(self, collection: str, asked: str) -> tuple[Any, ...]:
         if self._startup.state.ready:
             for job in self._startup.parts.jobs.jobs(collection):
                 self._startup.parts.jobs.cancel(job.id)
-        return self._board(collection)
+        return self._board(collection, asked)
 
-    def _board(self, collection: str, message: str = "", *, clear: bool = False) -> tuple[Any, ...]:
-        """Message, table, choices, timer and buttons as they are now."""
+    def _board(
+        self, collection: str, asked: str, message: str = "", *, clear: bool = False
+    ) -> tuple[Any, ...]:
+        """Message, table, choices, timer, buttons and the page's header as they are now."""
         if not self._startup.state.ready:
             starting = cards.notice("info", self._startup.state.message)
-            return gr.skip(), starting, gr.skip(), gr.Timer(active=True), gr.skip(), gr.skip()
+            return gr.skip(), starting, gr.skip(), gr.Timer(active=True), gr.skip(), gr.skip(), gr.skip()
         known = documents_of(self._startup.parts.store, collection)
         jobs = _jobs(self._startup, collection)
         choices = [(f"{item.title} ({item.source})", item.id) for item in known]
@@ -148,6 +153,7 @@ class _Events:
             gr.Timer(active=busy),
             gr.update(visible=bool(known)),
             gr.update(visible=busy),
+            header(self._startup, asked),
         )
 
     def _submit(self, file: str, collection: str) -> str | None:
