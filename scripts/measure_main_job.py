@@ -197,7 +197,9 @@ def server(home: Path) -> Iterator["subprocess.Popen[bytes]"]:
     with tempfile.TemporaryDirectory() as folder:
         (Path(folder) / "weights").symlink_to(home / "weights")
         variables = {**os.environ, "SPECRAG_HOME": folder, "SPECRAG_PORT": str(PORT), "HF_HUB_OFFLINE": "1"}
-        with subprocess.Popen([sys.executable, "app.py"], cwd=ROOT, env=variables) as process:
+        with subprocess.Popen(
+            [sys.executable, "app.py"], cwd=ROOT, env=variables, stdout=sys.stderr
+        ) as process:
             try:
                 yield process
             finally:
