@@ -30,7 +30,7 @@ def _ignore(_state: StartupState) -> None:
 
 
 class Startup:
-    """Prepares `parts` in the background. `retry` tries again after a failure."""
+    """Prepares `parts` in the background. `begin` again tries again after a failure."""
 
     def __init__(self, settings: Settings, *, tell: Callable[[StartupState], None] = _ignore) -> None:
         self.settings = settings

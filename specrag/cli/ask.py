@@ -10,12 +10,13 @@ from typing import Annotated
 import typer
 
 from specrag.build import Parts
-from specrag.cli.common import FAILURE, Json, files_of, friendly, parts, print_json, say
+from specrag.cli.common import FAILURE, Json, files_of, friendly, parts, print_json
 from specrag.errors import DocumentError, UsageError
 from specrag.events import Decided, DraftFinished, DraftsVerified, Event, PassagesRetrieved, SubsetsFormed
 from specrag.library import OWN, SAMPLE, documents_of
 from specrag.pipelines.base import Request
 from specrag.sample import ensure_sample
+from specrag.terminal import say
 from specrag.tracing.codec import to_dict
 from specrag.tracing.trace import Trace, TraceFold
 

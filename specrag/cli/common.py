@@ -2,19 +2,17 @@
 
 import json
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
-from rich.console import Console
-from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 
 from specrag.build import Parts
 from specrag.config import Settings, load_settings
 from specrag.errors import SpecragError, UsageError
-from specrag.models.weights import Progress as WeightsProgress
+from specrag.terminal import bar, say
 
 Json = Annotated[
     bool, typer.Option("--json", help="Print one JSON document to stdout and nothing else there.")
@@ -22,11 +20,6 @@ Json = Annotated[
 Collection = Annotated[str, typer.Option("--collection", help="Name of the collection.")]
 
 FAILURE, WRONG_USAGE, INTERRUPTED = 1, 2, 130
-
-
-def say(text: str) -> None:
-    """A line for the person, on stderr."""
-    typer.echo(text, err=True)
 
 
 def print_json(document: dict[str, Any]) -> None:
@@ -60,31 +53,6 @@ def parts(*, in_memory: bool = False, **overrides: Any) -> Iterator[Parts]:
             yield made
         finally:
             made.close()
-
-
-@contextmanager
-def bar() -> Iterator[Callable[[WeightsProgress], None]]:
-    """A progress bar on stderr for the steps that are told to it; it shows nothing until the first one."""
-    columns = (
-        TextColumn("{task.description}"),
-        BarColumn(),
-        TextColumn("{task.percentage:>3.0f}%"),
-        TimeElapsedColumn(),
-    )
-    console = Console(stderr=True)
-    with Progress(*columns, console=console, transient=True) as progress:
-        tasks: dict[str, Any] = {}
-
-        def tell(state: WeightsProgress) -> None:
-            if state.step not in tasks:
-                if not console.is_terminal:
-                    say(state.step)
-                for task in tasks.values():
-                    progress.update(task, visible=False)
-                tasks[state.step] = progress.add_task(state.step, total=state.total or None)
-            progress.update(tasks[state.step], completed=state.done, total=state.total or None)
-
-        yield tell
 
 
 def files_of(paths: list[Path]) -> list[Path]:

@@ -8,10 +8,11 @@ import typer
 from rich.console import Console
 from rich.table import Table
 
-from specrag.cli.common import FAILURE, Collection, Json, files_of, friendly, parts, print_json, say
+from specrag.cli.common import FAILURE, Collection, Json, files_of, friendly, parts, print_json
 from specrag.errors import StoreError
 from specrag.ingest.index import IngestResult
 from specrag.library import OWN, SAMPLE, documents_of
+from specrag.terminal import say
 
 app = typer.Typer(help="List, show and delete documents.", invoke_without_command=True)
 

@@ -4,10 +4,11 @@ from typing import Annotated
 
 import typer
 
-from specrag.cli.common import FAILURE, Json, bar, friendly, print_json
+from specrag.cli.common import FAILURE, Json, friendly, print_json
 from specrag.config import load_settings
 from specrag.doctor import diagnose
 from specrag.models.weights import Weights
+from specrag.terminal import bar
 
 weights_app = typer.Typer(help="The embedded weights.", no_args_is_help=True)
 

@@ -35,10 +35,13 @@ class SentenceEmbedder:
         """
         import torch
         from sentence_transformers import SentenceTransformer
+        from transformers.utils import logging
 
         self._place = str(path_or_id)
         self._folder = Path(path_or_id) if Path(path_or_id).is_dir() else None
         torch.set_num_threads(threads)
+        # our own progress is shown where the person looks
+        logging.disable_progress_bar()  # type: ignore[no-untyped-call]
         try:
             self._model = SentenceTransformer(
                 self._place, device="cpu", local_files_only=self._folder is not None

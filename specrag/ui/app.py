@@ -4,8 +4,6 @@ The server answers at once; weights and models follow in the background while th
 Nothing of a visitor is kept in module globals: a run is known by its id alone.
 """
 
-import sys
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +15,9 @@ from starlette.routing import Route
 from specrag import __version__
 from specrag.config import Settings
 from specrag.library import SAMPLE
+from specrag.models.weights import Progress
 from specrag.startup import Startup, StartupState
+from specrag.terminal import bar, say
 from specrag.ui.live import header
 from specrag.ui.tabs import ask, documents
 from specrag.ui.theme import CSS_PATH, theme
@@ -66,29 +66,26 @@ def launch_options(settings: Settings, startup: Startup) -> dict[str, Any]:
 
 
 def serve(settings: Settings) -> None:
-    """Serve the page until the process is stopped."""
-    startup = Startup(settings, tell=_log())
-    page = build_app(startup)
-    options = launch_options(settings, startup)
-    _, url, _ = page.launch(prevent_thread_lock=True, **options)
-    print(f"specrag {__version__} is at {url}", flush=True)  # noqa: T201 - the one line that a person waits for
-    startup.begin()
+    """Serve the page until the process is stopped; the terminal shows how far the start is."""
+    with bar() as tell:
+        startup = Startup(settings, tell=lambda state: tell(_step(state)))
+        page = build_app(startup)
+        _, url, _ = page.launch(prevent_thread_lock=True, **launch_options(settings, startup))
+        say(f"specrag {__version__} is at {url}")
+        startup.begin()
+        state = startup.wait()
+    say(f"{state.message}: {url}" if state.ready else f"Error: {state.message}")
     try:
         page.block_thread()
     finally:
         startup.parts.close()
 
 
-def _log() -> Callable[[StartupState], None]:
-    """Print each step of the start once, for whoever looks at the server's terminal."""
-    seen: set[str] = set()
-
-    def tell(state: StartupState) -> None:
-        if state.message not in seen:
-            seen.add(state.message)
-            print(f"  {state.message}", file=sys.stderr, flush=True)  # noqa: T201 - the terminal is the reader
-
-    return tell
+def _step(state: StartupState) -> Progress:
+    """A state of the start as the terminal's bar understands it."""
+    if state.fraction is None:
+        return Progress(step=state.message, done=0, total=0)
+    return Progress(step=state.message, done=round(100 * state.fraction), total=100)
 
 
 def _health_route(startup: Startup) -> Route:
