@@ -10,6 +10,7 @@ and measures prefill and decode of the drafter beside the machine's GFLOP/s and 
 """
 
 import argparse
+import asyncio
 import json
 import os
 import platform
@@ -28,12 +29,17 @@ from typing import Any
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
 
-from specrag.config import load_settings  # noqa: E402 - the checkout is not installed
+from specrag.build import Parts  # noqa: E402 - the checkout is not installed
+from specrag.config import load_settings  # noqa: E402
+from specrag.library import SAMPLE  # noqa: E402
 from specrag.measure import measure_machine  # noqa: E402
+from specrag.models.local import LocalModel  # noqa: E402
 from specrag.models.weights import Weights  # noqa: E402
-from specrag.sample import questions  # noqa: E402
+from specrag.models.worker import Worker  # noqa: E402
+from specrag.pipelines.base import Request  # noqa: E402
+from specrag.sample import ensure_sample, questions  # noqa: E402
 from specrag.tracing.codec import from_json  # noqa: E402
-from specrag.tracing.trace import Trace  # noqa: E402
+from specrag.tracing.trace import Trace, TraceFold  # noqa: E402
 from specrag.ui.figures import first_token_ms, models_share, verdict_ms  # noqa: E402
 
 PORT = 7999
@@ -59,6 +65,7 @@ def main() -> None:
         "speed": model_speed(home, asked.runs, settings.threads),
         "start": starts(home, asked.runs),
         **served_runs(home, asked.runs),
+        "share_outside_forward_passes": share_outside_forward_passes(home, asked.runs),
     }
     if not asked.no_conversion:
         document["first_conversion_s"] = conversion_s(home)
@@ -124,7 +131,7 @@ def served_runs(home: Path, runs: int) -> dict[str, Any]:
         "first_draft_token_s": lambda trace: ms(first_token_ms(trace)),
         "verdict_s": lambda trace: ms(verdict_ms(trace)),
         "total_s": lambda trace: trace.elapsed_ms / 1000,
-        "share_outside_models": lambda trace: 1 - (models_share(trace) or 0),
+        "share_outside_model_steps": lambda trace: 1 - (models_share(trace) or 0),
         "drafter_prompt_tokens": lambda trace: trace.usage.drafter.prompt_tokens,
         "drafter_completion_tokens": lambda trace: trace.usage.drafter.completion_tokens,
         "verifier_prompt_tokens": lambda trace: trace.usage.verifier.prompt_tokens,
@@ -136,13 +143,40 @@ def served_runs(home: Path, runs: int) -> dict[str, Any]:
     return {"run": figures, "peak_memory_mb": round(peak_kb / 1024), "environment": traces[0].environment}
 
 
+def share_outside_forward_passes(home: Path, runs: int) -> dict[str, float]:
+    """Share of a run during which neither a forward pass nor the embedder computes, in this process."""
+    say("share of the run outside the models")
+    parts = Parts(load_settings(home=home), in_memory=True)
+    ensure_sample(parts.indexer)
+    shares = []
+    for item in questions()[: runs + 1]:
+        before = _forward_s(parts)
+        trace = asyncio.run(_run(parts, item.question))
+        embedding = sum(
+            ((span.end_ms or 0) - span.start_ms) / 1000
+            for span in trace.spans
+            if span.name in ("embed", "evidence")
+        )
+        shares.append(1 - (_forward_s(parts) - before + embedding) / (trace.elapsed_ms / 1000))
+    parts.close()
+    return spread(shares[1:])
+
+
+def _forward_s(parts: Parts) -> float:
+    return parts.drafter.forward_s if isinstance(parts.drafter, LocalModel) else 0.0
+
+
+async def _run(parts: Parts, question: str) -> Trace:
+    folding = TraceFold()
+    async for event in parts.speculative.run(Request(question=question, collection=SAMPLE)):
+        folding.apply(event)
+    return folding.trace
+
+
 def model_speed(home: Path, runs: int, threads: int) -> dict[str, Any]:
     """Prefill and decode of the drafter with four rows, and what the machine could do at best."""
     import torch
     from transformers import DynamicCache
-
-    from specrag.models.local import LocalModel
-    from specrag.models.worker import Worker
 
     say("speed of the model and of the machine")
     folder = Weights(home=home).ensure("smollm2-135m-instruct")

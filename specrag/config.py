@@ -8,16 +8,17 @@ import difflib
 import os
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import platformdirs
 from pydantic import Field, ValidationError, field_validator, model_validator
-from pydantic_settings import BaseSettings, SettingsConfigDict
+from pydantic_settings import BaseSettings, SettingsConfigDict, SettingsError
 
 from specrag.errors import UsageError
 from specrag.types import PartitionName
 
 PREFIX = "SPECRAG_"
+S = TypeVar("S", bound=BaseSettings)
 
 
 class ScoreWeights(BaseSettings):
@@ -103,8 +104,6 @@ class Settings(BaseSettings):
             "answer_tokens",
             "fallback_tokens",
             "threshold",
-            "chunk_tokens",
-            "chunk_overlap",
         ]
         models = {role: model_name(getattr(self, role)) for role in ("drafter", "verifier", "embedder")}
         return {**models, **self.model_dump(include=set(kept)), "weights": self.weights.model_dump()}
@@ -129,17 +128,26 @@ def load_settings(environment: Mapping[str, str] | None = None, **overrides: Any
         UsageError: a variable or value that is unknown or out of range, by its name.
     """
     _refuse_unknown(os.environ if environment is None else environment)
+    given = {name: value for name, value in overrides.items() if value is not None}
+    weights = _checked(ScoreWeights, f"{PREFIX}WEIGHT_")
+    return _checked(Settings, PREFIX, **{"weights": weights, **given})
+
+
+def _checked(kind: type[S], prefix: str, **values: Any) -> S:
+    """Settings of one kind, or a sentence that names the variable."""
     try:
-        return Settings(**{name: value for name, value in overrides.items() if value is not None})
+        return kind(**values)
     except ValidationError as error:
         first = error.errors()[0]
         name = "_".join(str(part) for part in first["loc"]).upper()
-        where = f"{PREFIX}{name}" if name else "The settings"
+        where = f"{prefix}{name}" if name else "The settings"
         raise UsageError(f"{where}: {first['msg']}.") from error
+    except SettingsError as error:
+        raise UsageError(f"A setting cannot be read: {error}.") from error
 
 
 def _refuse_unknown(environment: Mapping[str, str]) -> None:
-    known = {f"{PREFIX}{name.upper()}" for name in Settings.model_fields}
+    known = {f"{PREFIX}{name.upper()}" for name in Settings.model_fields if name != "weights"}
     known |= {f"{PREFIX}WEIGHT_{name.upper()}" for name in ScoreWeights.model_fields}
     for name in environment:
         if name.startswith(PREFIX) and name not in known:

@@ -1,7 +1,7 @@
 """From scored drafts to a decision. Pure: a stored trace can be decided again under other settings.
 
-Equal answers do not compete with each other: their products of scores are added, the answer with the most
-mass wins, and its best draft speaks for it. An abstention is likely under every model and would win by
+Equal answers do not compete with each other: their masses (`scoring.mass`) are added, the answer with the
+most mass wins, and its best draft speaks for it. An abstention is likely under every model and would win by
 likelihood, so it is left out unless every draft abstains.
 """
 
@@ -13,6 +13,8 @@ from specrag.scoring import Weights, combine, mass
 from specrag.text import normalise_answer
 from specrag.types import Answer, Decision, Draft, Verdict
 
+CLOSE = 0.6
+"""A second answer with at least this share of the first one's mass is worth showing beside it."""
 NO_ANSWER = "The passages do not answer this question."
 
 
@@ -52,7 +54,7 @@ def decide(drafts: Sequence[Draft], *, weights: Weights, threshold: float) -> Ru
     if not contest:
         reason = f"All {len(usable)} drafts say that their passages do not hold the answer."
         return _without_draft(scored, Decision(kind="abstained", draft_index=None, reason=reason))
-    pools = _pools(scored, contest, weights)
+    pools = _pools(scored, contest)
     best = pools[0].members[0]
     top = _combined(scored[best])
     if top < threshold:
@@ -69,6 +71,7 @@ def decide(drafts: Sequence[Draft], *, weights: Weights, threshold: float) -> Ru
         reason=_reason(scored, pools, left_out=len(usable) - len(contest)),
         margin=lead / total,
         agreement=len(pools[0].members) / len(contest),
+        conflict=_conflict(scored, pools),
     )
     answer = Answer(
         text=begun(scored[best].answer), citations=scored[best].citations, confidence=pools[0].mass / total
@@ -114,7 +117,7 @@ def _combined(draft: Draft) -> float:
     return draft.scores.combined or 0.0
 
 
-def _pools(drafts: Sequence[Draft], contest: Sequence[int], weights: Weights) -> list[_Pool]:
+def _pools(drafts: Sequence[Draft], contest: Sequence[int]) -> list[_Pool]:
     """Pools of equal answers, the one with the most mass first; ties go to the earlier draft."""
     groups: dict[str, list[int]] = {}
     for index in contest:
@@ -122,11 +125,25 @@ def _pools(drafts: Sequence[Draft], contest: Sequence[int], weights: Weights) ->
     pools = [
         _Pool(
             members=tuple(sorted(group, key=lambda index: (-_combined(drafts[index]), index))),
-            mass=sum(mass(drafts[index].scores, weights) for index in group),
+            mass=sum(mass(drafts[index].scores.combined) for index in group),
         )
         for group in groups.values()
     ]
     return sorted(pools, key=lambda pool: (-pool.mass, min(pool.members)))
+
+
+def _conflict(drafts: Sequence[Draft], pools: Sequence[_Pool]) -> str | None:
+    """A sentence when a second answer from other passages comes close to the first."""
+    if len(pools) == 1 or pools[1].mass < CLOSE * pools[0].mass:
+        return None
+    first, second = (drafts[pool.members[0]] for pool in pools[:2])
+    if not first.citations or not second.citations or set(first.citations) & set(second.citations):
+        return None
+    numbers = [pool.members[0] + 1 for pool in pools[:2]]
+    return (
+        f"Draft {numbers[0]} says “{first.answer}” and draft {numbers[1]}, from other passages, "
+        f"“{second.answer}”. Their scores are close, so both are shown."
+    )
 
 
 def _reason(drafts: Sequence[Draft], pools: Sequence[_Pool], *, left_out: int) -> str:

@@ -49,7 +49,8 @@ def multi_perspective(passages: Sequence[Passage], vectors: Any, *, m: int, k: i
     """
     if not passages or m < 1 or k < 1:
         raise ValueError("a partition needs at least one passage, one subset and one passage in a subset")
-    labels = _cluster(np.asarray(vectors), min(k, len(passages)), seed)
+    # k clusters of one passage each would leave a single subset: two passages make two drafts, not one
+    labels = _cluster(np.asarray(vectors), min(k, max(1, len(passages) - 1)), seed)
     clusters = [[i for i, label in enumerate(labels) if label == wanted] for wanted in sorted(set(labels))]
     chosen = _sample(clusters, m, Random(seed))  # noqa: S311 - reproducible on purpose
     words = perspectives([[passages[i] for i in indices] for indices in chosen])

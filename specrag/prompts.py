@@ -55,7 +55,7 @@ def verify_conversation(question: str, rationale: str, answer: str) -> Conversat
                     Segment(text=READ_ANSWER_LABEL),
                     Segment(text=f" {answer}", span="answer"),
                     Segment(text=f"\n{READ_RATIONALE_LABEL}"),
-                    Segment(text=f" {rationale}", span="rationale"),
+                    *((Segment(text=f" {rationale}", span="rationale"),) if rationale else ()),
                 ),
             ),
             Turn(role="user", segments=(Segment(text=REFLECTION),)),

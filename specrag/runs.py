@@ -35,6 +35,7 @@ class Runs:
         self._store = store
         self._deadline_s = deadline_s
         self._live: OrderedDict[str, _Run] = OrderedDict()
+        self._loop: asyncio.AbstractEventLoop | None = None
 
     @property
     def active(self) -> int:
@@ -43,6 +44,7 @@ class Runs:
 
     def start(self, pipeline: Pipeline, request: Request) -> str:
         """Begin a run; it goes on whether or not anybody follows it. Returns its id."""
+        self._loop = asyncio.get_running_loop()
         run = _Run()
         self._live[request.run_id] = run
         while len(self._live) > KEPT and next(iter(self._live.values())).done:
@@ -82,6 +84,16 @@ class Runs:
         run.task.cancel()
         await asyncio.wait([run.task])
         return True
+
+    def shut_down(self, timeout: float = 5.0) -> None:
+        """Stop every run from another thread, so that each is kept before the process ends."""
+        if self._loop is None or not self.active:
+            return
+        closing = asyncio.run_coroutine_threadsafe(self.close(), self._loop)
+        try:
+            closing.result(timeout)
+        except TimeoutError:
+            _log.warning("some runs did not stop in %g s and are not kept", timeout)
 
     async def close(self) -> None:
         """Stop every run."""

@@ -44,6 +44,10 @@ def ensure_sample(indexer: Indexer, progress: Callable[[int, int], None] = _igno
         DocumentError: a page cannot be read.
     """
     pages = sorted(FOLDER.glob("*.md"))
+    if not pages:
+        raise DocumentError(
+            "unreadable", f"The sample pages are missing from {FOLDER.name}; run from a checkout."
+        )
     wanted = set()
     for done, page in enumerate(pages):
         progress(done, len(pages))

@@ -13,6 +13,8 @@ from specrag.types import Scores
 
 FLOOR = 1e-12
 """Below this a probability counts as this, so that its logarithm exists."""
+PAPER_FACTORS = 3
+"""Scores that the paper multiplies: draft, self-containment, self-reflection."""
 
 
 class Weights(Protocol):
@@ -62,33 +64,25 @@ def self_reflection(choice: Mapping[str, float]) -> float | None:
 
 def combine(scores: Scores, weights: Weights) -> float | None:
     """Weighted geometric mean of the components that are known and have a weight; None if there is none."""
-    known = _known(scores, weights)
-    if not known:
-        return None
-    mean = _log_product(known) / math.fsum(weight for _, weight in known)
-    return min(1.0, math.exp(mean))
-
-
-def mass(scores: Scores, weights: Weights) -> float:
-    """The weighted product of the components, in (0, 1]: what equal answers add up; 0 if none is known.
-
-    With the paper's three scores at weight 1 this is the paper's product. It orders drafts as `combine` does,
-    but keeps their distances: the means of four drafts lie so close together that any two equal answers,
-    however poor, would outweigh a third.
-    """
-    known = _known(scores, weights)
-    return min(1.0, math.exp(_log_product(known))) if known else 0.0
-
-
-def _known(scores: Scores, weights: Weights) -> list[tuple[float, float]]:
     components = (
         (scores.draft, weights.draft),
         (scores.self_containment, weights.self_containment),
         (scores.self_reflection, weights.self_reflection),
         (scores.relevance, weights.relevance),
     )
-    return [(max(value, FLOOR), weight) for value, weight in components if value is not None and weight > 0]
+    known = [(max(value, FLOOR), weight) for value, weight in components if value is not None and weight > 0]
+    if not known:
+        return None
+    total = math.fsum(weight for _, weight in known)
+    mean = math.fsum(weight * math.log(value) for value, weight in known) / total
+    return min(1.0, math.exp(mean))
 
 
-def _log_product(known: Sequence[tuple[float, float]]) -> float:
-    return math.fsum(weight * math.log(value) for value, weight in known)
+def mass(combined: float | None) -> float:
+    """What a draft adds to its answer, in (0, 1]: the combined score to the third power.
+
+    With the paper's three scores at weight 1 this is the paper's product (section 3.3). It orders drafts as
+    the combined score does and, unlike it, keeps their distances: means lie so close together that any two
+    equal answers, however poor, would outweigh a third. Weights times a constant change nothing.
+    """
+    return max(combined or 0.0, FLOOR) ** PAPER_FACTORS

@@ -79,14 +79,19 @@ _FUNCTION_WORDS = frozenset(
         "your",
     ]
 )
+_SOURCES = r"(passages?|texts?|documents?|contexts?|sources?|evidence)"
+_SAID = (
+    r"(in|mentioned|provided|specified|stated|given|found|answered|known|available|clear|possible|explicitly)"
+)
 _ABSTENTIONS = re.compile(
-    r"\b(not (in|mentioned|provided|specified|stated|given|found|known|available|answered|clear|explicitly)\b"
-    r"|no (answer|information|mention|evidence)\b|(do|does|did) not (say|state|mention|answer|contain|provide"
-    r"|specify|give)"
-    r"|(cannot|can not|can't) be (answered|determined|found)|unknown|unanswerable)",
+    rf"\bnot {_SAID}\b[^.]*\b{_SOURCES}\b"
+    rf"|\b{_SOURCES} (do|does|did) not (say|state|mention|answer|contain|provide|specify|give|include)\b"
+    rf"|^\W*(the )?answer\b[^.]*\b(is|was) (not {_SAID}|unknown)\b"
+    rf"|^\W*((it|this|that) is )?(not {_SAID}|unknown|unanswerable)\W*$"
+    r"|^\W*no (answer|information|mention|evidence)\b"
+    r"|\b(cannot|can not|can't) be (answered|determined)\b",
     re.IGNORECASE,
 )
-
 _ANNOUNCEMENT = re.compile(
     r"^\W*(the\s+)?(short\s+)?answer(\s+is)?(\s+to\s+the\s+question(\s+is)?)?\W*$", re.IGNORECASE
 )
@@ -110,7 +115,10 @@ def normalise_answer(answer: str) -> str:
 
 
 def is_abstention(answer: str) -> bool:
-    """Whether the answer says that the passages do not hold one."""
+    """Whether the answer says that the passages do not hold one.
+
+    "The charger is not in the box" is an answer; only what is said of the passages counts, or the whole.
+    """
     return bool(_ABSTENTIONS.search(answer))
 
 

@@ -39,6 +39,12 @@ def test_weights_come_from_their_own_variables(monkeypatch: pytest.MonkeyPatch) 
     assert load_settings().weights.relevance == 0
 
 
+def test_a_bad_weight_is_named_by_its_own_variable(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SPECRAG_WEIGHT_DRAFT", "abc")
+    with pytest.raises(UsageError, match="SPECRAG_WEIGHT_DRAFT"):
+        load_settings()
+
+
 def test_all_weights_zero_is_refused() -> None:
     with pytest.raises(ValueError, match="at least one score weight"):
         ScoreWeights(draft=0, self_containment=0, self_reflection=0, relevance=0)

@@ -1,6 +1,7 @@
 """The decision, under every trap that another implementation fell into."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import pytest
 
@@ -49,13 +50,17 @@ def test_equal_answers_are_pooled_and_the_best_of_them_speaks() -> None:
         draft(2, "three nights", 0.4),
     ]
     ruling = decide(drafts, weights=ONE, threshold=0)
+    # masses are cubes: 0.125 for seven; 0.027 + 0.064 = 0.091 for three
+    assert ruling.decision.draft_index == 0
+    drafts[2] = draft(2, "three nights", 0.48)  # 0.027 + 0.110592 = 0.137592
+    ruling = decide(drafts, weights=ONE, threshold=0)
     assert ruling.decision.draft_index == 2
-    assert ruling.decision.margin == pytest.approx((0.7 - 0.5) / 1.2)
+    assert ruling.decision.margin == pytest.approx((0.137592 - 0.125) / 0.262592)
     assert ruling.decision.agreement == pytest.approx(2 / 3)
     assert ruling.answer is not None
-    assert ruling.answer.confidence == pytest.approx(0.7 / 1.2)
+    assert ruling.answer.confidence == pytest.approx(0.137592 / 0.262592)
     assert ruling.answer.text == "Three nights"
-    assert "draft 2 gives the same answer; together they hold 58%" in ruling.decision.reason
+    assert "draft 2 gives the same answer; together they hold 52%" in ruling.decision.reason
 
 
 def test_an_abstention_never_wins_by_likelihood() -> None:
@@ -110,4 +115,23 @@ def test_deciding_again_under_other_weights_needs_no_model() -> None:
 
 def test_the_reason_names_the_numbers() -> None:
     reason = decide(contest([0.25, 0.5]), weights=ONE, threshold=0).decision.reason
-    assert reason == "Draft 2 scores 0.50 and holds 67% of the score mass, the next answer (draft 1) 33%."
+    assert reason == "Draft 2 scores 0.50 and holds 89% of the score mass, the next answer (draft 1) 11%."
+
+
+def test_a_close_answer_from_other_passages_is_a_conflict() -> None:
+    """The planted contradiction: an old and a new page differ, and neither is preferred silently."""
+    ruling = decide([draft(0, "180 kg", 0.70), draft(1, "160 kg", 0.72)], weights=ONE, threshold=0)
+    assert ruling.decision.conflict is not None
+    assert "160 kg" in ruling.decision.conflict
+    assert "180 kg" in ruling.decision.conflict
+
+
+def test_a_distant_answer_or_one_from_the_same_passages_is_no_conflict() -> None:
+    assert decide(contest([0.3, 0.7]), weights=ONE, threshold=0).decision.conflict is None
+    same = [replace(draft(number, f"A{number}", 0.7), citations=("p",)) for number in range(2)]
+    assert decide(same, weights=ONE, threshold=0).decision.conflict is None
+
+
+def test_drafts_whose_scores_are_all_unknown_still_end_in_a_decision() -> None:
+    unknown = [replace(item, scores=Scores()) for item in contest([0.5, 0.5])]
+    assert decide(unknown, weights=ONE, threshold=0).decision.kind == "selected"

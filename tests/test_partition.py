@@ -74,6 +74,12 @@ def test_one_passage_is_one_subset() -> None:
     assert [subset.passage_ids for subset in partition.subsets] == [("p0",)]
 
 
+def test_two_passages_are_two_drafts() -> None:
+    """One subset of everything would be no speculation at all."""
+    partition = split(1, 1)
+    assert sorted(subset.passage_ids for subset in partition.subsets) == [("p0",), ("p1",)]
+
+
 def test_no_passage_is_refused() -> None:
     with pytest.raises(ValueError, match="at least one passage"):
         multi_perspective([], np.ones((0, 2)), m=4, k=2, seed=0)

@@ -72,16 +72,20 @@ def test_unknown_components_do_not_count() -> None:
 def test_mass_is_the_papers_product_when_all_weights_are_one() -> None:
     weights = ScoreWeights(draft=1, self_containment=1, self_reflection=1, relevance=0)
     scores = Scores(draft=0.5, self_containment=0.4, self_reflection=0.9)
-    assert mass(scores, weights) == pytest.approx(0.5 * 0.4 * 0.9)
-    assert mass(Scores(), weights) == 0
+    assert mass(combine(scores, weights)) == pytest.approx(0.5 * 0.4 * 0.9)
 
 
 def test_two_poor_equal_answers_do_not_outweigh_a_good_one() -> None:
-    """Means lie close together: 0.51 + 0.63 is more than 0.72; products keep the distance."""
-    weights = ScoreWeights(draft=1, self_containment=1, self_reflection=1, relevance=4)
+    """Means lie close together: 0.50 + 0.60 is more than 0.75; cubes keep the distance."""
+    assert mass(0.50) + mass(0.60) < mass(0.75)
 
-    def level(value: float) -> float:
-        every = Scores(draft=value, self_containment=value, self_reflection=value, relevance=value)
-        return mass(every, weights)
 
-    assert level(0.51) + level(0.63) < level(0.72)
+def test_weights_times_a_constant_change_nothing() -> None:
+    scores = Scores(draft=0.5, self_containment=0.4, self_reflection=0.9, relevance=0.3)
+    one = ScoreWeights(draft=1, self_containment=1, self_reflection=1, relevance=2)
+    two = ScoreWeights(draft=2, self_containment=2, self_reflection=2, relevance=4)
+    assert mass(combine(scores, one)) == pytest.approx(mass(combine(scores, two)))
+
+
+def test_an_unknown_score_has_a_mass_that_can_be_divided_by() -> None:
+    assert mass(None) > 0

@@ -189,6 +189,13 @@ async def test_a_bad_question_is_one_sentence(store: ChromaStore, question: str,
     assert len(trace.question) <= 2000
 
 
+async def test_a_lone_surrogate_in_a_question_is_read_as_text(store: ChromaStore) -> None:
+    """A byte of another encoding on the command line arrives as one, and nothing can store it."""
+    trace = await trace_of(pipeline(store, ScriptedModel(extract)), f"{QUESTION} caf\udce9")
+    assert trace.status == "done"
+    assert to_json(trace).encode("utf-8")
+
+
 async def test_an_empty_collection_is_one_sentence(store: ChromaStore) -> None:
     trace = await trace_of(pipeline(store, ScriptedModel(extract)), collection="nothing")
     assert trace.error is not None

@@ -21,6 +21,9 @@ from specrag.text import (
         "The passages do not say.",
         "It cannot be determined.",
         "Unknown",
+        "Not provided.",
+        "The answer to the question is not provided.",
+        "This is not mentioned in any of the passages.",
     ],
 )
 def test_abstentions_are_recognised(answer: str) -> None:
@@ -28,7 +31,19 @@ def test_abstentions_are_recognised(answer: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "answer", ["640 watt-hours", "Ada Brennick", "Notting Hill", "No", "The Known World"]
+    "answer",
+    [
+        "640 watt-hours",
+        "Ada Brennick",
+        "Notting Hill",
+        "No",
+        "The Known World",
+        "The charger is not in the box.",
+        "The battery does not contain cobalt.",
+        "It is not available in red.",
+        "The motor was not given a name.",
+        "Its author is unknown to most readers.",
+    ],
 )
 def test_answers_are_not_abstentions(answer: str) -> None:
     assert not is_abstention(answer)

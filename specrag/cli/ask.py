@@ -11,7 +11,7 @@ import typer
 
 from specrag.build import Parts
 from specrag.cli.common import FAILURE, Json, files_of, friendly, parts, print_json
-from specrag.errors import DocumentError, UsageError
+from specrag.errors import DocumentError, TraceError, UsageError
 from specrag.events import Decided, DraftFinished, DraftsVerified, Event, PassagesRetrieved, SubsetsFormed
 from specrag.library import OWN, SAMPLE, documents_of
 from specrag.pipelines.base import Request
@@ -84,7 +84,10 @@ async def _run(made: Parts, request: Request, *, quiet: bool) -> Trace:
             folding.apply(event)
             if not quiet:
                 _tell(event)
-    made.traces.save(folding.trace, events)
+    try:
+        made.traces.save(folding.trace, events)
+    except TraceError as error:  # the answer is worth more than its trace
+        say(f"The run was not kept: {error}")
     return folding.trace
 
 

@@ -24,7 +24,8 @@ FAILURE, WRONG_USAGE, INTERRUPTED = 1, 2, 130
 
 def print_json(document: dict[str, Any]) -> None:
     """The one document of `--json`."""
-    sys.stdout.write(json.dumps(document, ensure_ascii=False, indent=2) + "\n")
+    text = json.dumps(document, ensure_ascii=False, indent=2) + "\n"
+    sys.stdout.write(text.encode("utf-8", "replace").decode("utf-8"))  # a path may hold lone surrogates
 
 
 @contextmanager

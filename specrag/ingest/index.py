@@ -5,6 +5,7 @@ stop the others. Nothing is written before every chunk has its vector; a file th
 leaves nothing behind.
 """
 
+import logging
 import threading
 import time
 from collections.abc import Callable
@@ -25,6 +26,11 @@ from specrag.types import Chunk, Document, DocumentInfo
 
 BATCH = 32
 _SPECIAL_TOKENS = 2
+
+_log = logging.getLogger(__name__)
+_NOT_UNDERSTOOD = (
+    "could not be read: something in it is not understood; save it anew or convert it to another format."
+)
 
 Status: TypeAlias = Literal["ready", "duplicate", "failed"]
 Progress: TypeAlias = Callable[[str, int, int], None]
@@ -112,6 +118,9 @@ class Indexer:
                 error, reason = str(failure), failure.reason
             except SpecragError as failure:
                 error, reason = f"{shown} was not indexed. {failure}", failure.kind
+            except Exception:  # noqa: BLE001 - files hold what no library foresaw; the log has the traceback
+                _log.exception("%s failed unexpectedly", shown)
+                error, reason = f"{shown} {_NOT_UNDERSTOOD}", "unreadable"
         return IngestResult(
             path=path,
             name=shown,

@@ -31,9 +31,9 @@ _BY_EXTENSION: dict[str, Format] = {
     ".txt": "text",
     ".text": "text",
 }
-_HTML = re.compile(
-    r"\s*(<\?xml[^>]*>\s*)?(<!--.*?-->\s*)*<(!doctype\s+html|html)\b", re.IGNORECASE | re.DOTALL
-)
+_BEFORE_HTML = re.compile(r"\s*(?:<\?xml[^>]*>)?", re.IGNORECASE)
+_HTML = re.compile(r"\s*<(?:!doctype\s+html|html)\b", re.IGNORECASE)
+_COMMENT = re.compile(r"\s*<!--")
 _OLE = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"
 _ZIPPED = {
     "xl/": "an Excel workbook",
@@ -82,11 +82,23 @@ def identify(data: bytes, name: str) -> Format:
 def _textual(start: str, name: str, claimed: Format | None) -> Format:
     if claimed == "markdown":
         return claimed
-    if claimed == "html" or _HTML.match(start):
+    if claimed == "html" or _begins_as_html(start):
         return "html"
     if claimed in ("pdf", "docx"):
         _refuse(name, claimed, "plain text")
     return claimed or "code"
+
+
+def _begins_as_html(start: str) -> bool:
+    # A loop, because one pattern for any number of comments can take time exponential in that number.
+    prolog = _BEFORE_HTML.match(start)
+    at = prolog.end() if prolog else 0
+    while opening := _COMMENT.match(start, at):
+        closing = start.find("-->", opening.end())
+        if closing < 0:
+            return False
+        at = closing + len("-->")
+    return _HTML.match(start, at) is not None
 
 
 def _zipped(data: bytes, name: str, claimed: Format | None) -> Format:

@@ -8,7 +8,10 @@ What it does not do: sampling (drafts are greedy), quantisation, batching across
 """
 
 import threading
-from collections.abc import AsyncGenerator, Callable, Sequence
+import time
+from collections import Counter
+from collections.abc import AsyncGenerator, Callable, Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -62,6 +65,8 @@ class LocalModel:
         self._renderer = Renderer(self._tokenizer)
         self._cancel = threading.Event()
         self._hook_cancellation()
+        self.forward_s = 0.0
+        """Seconds spent in forward passes since the model was loaded; what remains of a run is ours."""
         self._info = ModelInfo(
             name=name,
             parameters=sum(parameter.numel() for parameter in self._model.parameters()),
@@ -81,8 +86,7 @@ class LocalModel:
         """See `LanguageModel.generate`."""
 
         def job(cancel: threading.Event, emit: Callable[[tuple[int, Output]], None]) -> None:
-            self._cancel = cancel
-            with self._torch.inference_mode():
+            with self._computing(cancel):
                 self._generate(conversations, lines, emit)
 
         return self._worker.stream(job)
@@ -91,11 +95,20 @@ class LocalModel:
         """See `LanguageModel.score`."""
 
         def job(cancel: threading.Event) -> list[TokenScores]:
-            self._cancel = cancel
-            with self._torch.inference_mode():
+            with self._computing(cancel):
                 return self._score(requests)
 
         return await self._worker.call(job)
+
+    @contextmanager
+    def _computing(self, cancel: threading.Event) -> Iterator[None]:
+        """Inference under a job's cancel event; what torch raises becomes one sentence."""
+        self._cancel = cancel
+        try:
+            with self._torch.inference_mode():
+                yield
+        except (RuntimeError, MemoryError, AssertionError) as error:
+            raise ModelError(f"{self._info.name} failed while it computed: {error}") from error
 
     # generation
 
@@ -226,16 +239,25 @@ class LocalModel:
         chosen: dict[str, float] = {}
         if choice is not None:
             probabilities = torch.softmax(logits[column_of[len(item.ids) - 1]].float(), dim=-1)
-            for option, spellings in choice.options.items():
-                first = {self._renderer.encode(spelling)[0] for spelling in spellings}
-                chosen[option] = float(sum(float(probabilities[token]) for token in first))
+            for option, tokens in self._first_tokens(choice).items():
+                chosen[option] = float(sum(float(probabilities[token]) for token in tokens))
         return TokenScores(spans=spans, choice=chosen, prompt_tokens=len(item.ids))
+
+    def _first_tokens(self, choice: Choice) -> dict[str, set[int]]:
+        """First tokens of each option's spellings, without those that begin several options."""
+        first = {
+            option: {self._renderer.encode(spelling)[0] for spelling in spellings}
+            for option, spellings in choice.options.items()
+        }
+        counts = Counter(token for tokens in first.values() for token in tokens)
+        return {option: {token for token in tokens if counts[token] == 1} for option, tokens in first.items()}
 
     # plumbing
 
     def _forward(self, tokens: Any, cache: Any, mask: Any, positions: Any, *, keep: Any) -> Any:
         device = self._model.device
-        return self._model(
+        began = time.perf_counter()
+        logits = self._model(
             input_ids=tokens.to(device),
             attention_mask=None if mask is None else mask.to(device),
             position_ids=positions.to(device),
@@ -243,6 +265,8 @@ class LocalModel:
             use_cache=cache is not None,
             logits_to_keep=keep,
         ).logits.cpu()
+        self.forward_s += time.perf_counter() - began
+        return logits
 
     def _hook_cancellation(self) -> None:
         """Look at the job's cancel event before every layer, so that Stop acts within one layer."""
@@ -260,7 +284,7 @@ class LocalModel:
     def _too_long(self, tokens: int) -> str:
         return (
             f"The prompt has {tokens} tokens and {self._info.name} reads at most {self._info.context} with "
-            "its answer; lower SPECRAG_PASSAGES_PER_DRAFT or SPECRAG_CHUNK_TOKENS."
+            "its answer; lower SPECRAG_RETRIEVE, SPECRAG_PASSAGES_PER_DRAFT or SPECRAG_CHUNK_TOKENS."
         )
 
 

@@ -39,13 +39,18 @@ class Pipeline(Protocol):
         ...
 
 
+def readable(text: str) -> str:
+    """Text without NUL and lone surrogates, which neither tokenizers nor stores take."""
+    return text.replace("\x00", " ").encode("utf-8", "replace").decode("utf-8")
+
+
 def check_question(question: str, *, limit: int) -> str:
     """The question without surrounding space.
 
     Raises:
         UsageError: it is empty or too long.
     """
-    text = " ".join(question.replace("\x00", " ").split())
+    text = " ".join(readable(question).split())
     if not text:
         raise UsageError("The question is empty; type a question and ask again.")
     if len(text) > limit:
@@ -68,7 +73,7 @@ async def as_run(
 ) -> AsyncGenerator[Event]:
     """Put `steps` between the first and the last event of a run, under one root span."""
     timeline = Timeline(clock)
-    shown = request.question[:question_limit]
+    shown = readable(request.question[:question_limit])
     yield RunStarted(
         at_ms=timeline.now(),
         run_id=request.run_id,

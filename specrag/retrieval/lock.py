@@ -27,7 +27,8 @@ class StoreLock:
             StoreError: the folder cannot be written.
         """
         self._holder = folder / "holder.json"
-        self._lock = FileLock(folder / "store.lock")
+        # Of the process, not of a thread: the one that starts the program is not the one that ends it.
+        self._lock = FileLock(folder / "store.lock", thread_local=False)
         try:
             folder.mkdir(parents=True, exist_ok=True)
             self._lock.acquire(timeout=0)

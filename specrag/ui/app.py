@@ -4,6 +4,8 @@ The server answers at once; weights and models follow in the background while th
 Nothing of a visitor is kept in module globals: a run is known by its id alone.
 """
 
+import signal
+import threading
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +16,7 @@ from starlette.routing import Route
 
 from specrag import __version__
 from specrag.config import Settings
+from specrag.errors import UsageError
 from specrag.library import SAMPLE
 from specrag.models.weights import Progress
 from specrag.startup import Startup, StartupState
@@ -24,6 +27,8 @@ from specrag.ui.theme import CSS_PATH, theme
 
 LAYOUT_CSS = CSS_PATH.with_name("layout.css")
 ON_LOAD = (Path(__file__).parent / "page.js").read_text(encoding="utf-8")
+_LOOK_S = 0.5
+"""How often the main thread looks whether it is to stop."""
 VISITORS = 64
 """Events that may run at once; more wait in gradio's queue."""
 
@@ -66,19 +71,35 @@ def launch_options(settings: Settings, startup: Startup) -> dict[str, Any]:
 
 
 def serve(settings: Settings) -> None:
-    """Serve the page until the process is stopped; the terminal shows how far the start is."""
+    """Serve the page until the process is told to stop; the terminal shows how far the start is.
+
+    Raises:
+        UsageError: the address or the port cannot be used.
+    """
+    stop = threading.Event()
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, lambda *_: stop.set())
     with bar() as tell:
         startup = Startup(settings, tell=lambda state: tell(_step(state)))
         page = build_app(startup)
-        _, url, _ = page.launch(prevent_thread_lock=True, **launch_options(settings, startup))
+        try:
+            _, url, _ = page.launch(prevent_thread_lock=True, **launch_options(settings, startup))
+        except OSError as error:
+            raise UsageError(f"The page cannot be served: {error} Set SPECRAG_PORT to a free one.") from error
         say(f"specrag {__version__} is at {url}")
         startup.begin()
-        state = startup.wait()
-    say(f"{state.message}: {url}" if state.ready else f"Error: {state.message}")
-    try:
-        page.block_thread()
-    finally:
-        startup.parts.close()
+        while not (stop.is_set() or startup.state.ready or startup.state.failed):
+            startup.wait(_LOOK_S)
+    if not stop.is_set():
+        state = startup.state
+        say(f"{state.message}: {url}" if state.ready else f"Error: {state.message}")
+    while not stop.wait(_LOOK_S):
+        pass
+    say("Stopping.")
+    if startup.state.ready:
+        startup.parts.runs.shut_down()
+    page.close(verbose=False)
+    startup.parts.close()
 
 
 def _step(state: StartupState) -> Progress:

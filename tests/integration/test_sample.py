@@ -84,7 +84,10 @@ def test_a_right_answer_cites_a_page_that_holds_it(traces: dict[str, Trace]) -> 
         assert any(passage and right(passage.text, known[text]) for passage in cited), text
 
 
-def test_the_planted_contradiction_reaches_different_drafts(traces: dict[str, Trace]) -> None:
-    answers = " | ".join(draft.answer for draft in traces[ANSWERED[1]].drafts)
-    assert "180 kilograms" in answers
-    assert "160 kilograms" in answers
+def test_the_planted_contradiction_is_shown_and_the_newer_page_wins(traces: dict[str, Trace]) -> None:
+    """Two of four drafts read the bulletin of 2025; the manual of 2023 is shown beside it."""
+    trace = traces[ANSWERED[1]]
+    assert trace.answer is not None
+    assert trace.decision is not None
+    assert "160 kilograms" in trace.answer.text
+    assert "180 kilograms" in (trace.decision.conflict or "")

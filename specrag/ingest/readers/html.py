@@ -4,18 +4,26 @@ Navigation and cookie banners would otherwise be retrieved as if they were conte
 articles (a table, a form, a few lines) have no main text, and then everything that a visitor sees counts.
 """
 
+import codecs
 import re
+from contextlib import suppress
 from typing import Any
 
 from specrag.errors import DocumentError
 from specrag.ingest.readers.content import Content
-from specrag.ingest.readers.markup import flow
+from specrag.ingest.readers.markup import DEEPEST_PARSED, flattened, flow
 from specrag.ingest.text import decode, marked_encoding, prose
 from specrag.types import Page
 
 _CHARSET = re.compile(
     rb"<(?:meta|\?xml)[^>]{0,200}?(?:charset|encoding)\s*=\s*[\"']?\s*([\w.:-]+)", re.IGNORECASE
 )
+_WEB_CODECS = re.compile(
+    r"utf-8(?:-sig)?|ascii|iso8859-\d+|cp125\d|cp(?:437|85\d|86\d|874|932|949|950)|koi8-\w|mac-\w+|tis-620"
+    r"|shift_jis\w*|euc_\w+|gb\w+|big5\w*|johab|iso2022_\w+"
+)
+"""Python's names of what pages are written in. Its other codecs (`idna`, `unicode_escape`) are no such thing,
+and a page whose label can be read as ASCII is not UTF-16, whatever the label says."""
 _DECLARATION = re.compile(r"^\s*<\?xml[^>]*\?>")
 _ENOUGH, _SHARE = 250, 0.15
 """A main text of this many characters, or this share of the visible text, is believed."""
@@ -62,10 +70,9 @@ def _decoded(data: bytes, name: str) -> tuple[str, str]:
         label = declared[1].decode("ascii", "replace").lower()
         # The Web reads these labels as Windows-1252, and so do the people who write them.
         label = "cp1252" if label in ("iso-8859-1", "latin1", "latin-1", "us-ascii", "ascii") else label
-        try:
-            return data.decode(label), label
-        except (LookupError, UnicodeDecodeError):
-            pass  # A wrong label is common; the bytes decide.
+        with suppress(LookupError, ValueError):  # A wrong label is common; the bytes decide.
+            if _WEB_CODECS.fullmatch(codecs.lookup(label).name):
+                return data.decode(label), label
     decoded = decode(data)
     if decoded is None:
         raise DocumentError("corrupt", f"{name} is called a web page but holds no text.")

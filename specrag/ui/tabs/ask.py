@@ -140,6 +140,7 @@ def wire(page: gr.Blocks, tab: AskTab, startup: Startup, top: gr.HTML) -> None:
         "inputs": [tab.question, tab.collection, tab.colour, tab.own_run],
         "outputs": tab.live,
         "cancels": loading,  # a run that the page followed by its link no longer writes to it
+        "trigger_mode": "multiple",  # a new question replaces the one that is being answered
         **quiet,
     }
     scope: dict[str, Any] = {
@@ -173,7 +174,7 @@ class _Events:
             return
         parts = self._startup.parts
         try:
-            check_question(question, limit=parts.settings.max_question_characters)
+            check_question(question or "", limit=parts.settings.max_question_characters)
         except SpecragError as error:
             yield show.failed(str(error))
             return
@@ -185,6 +186,8 @@ class _Events:
 
     async def load(self, request: gr.Request) -> AsyncGenerator[Updates]:
         show = Show("none")
+        if self._startup.state.failed:
+            self._startup.begin()  # a visitor who comes again tries again
         async with aclosing(startup_progress(self._startup, show)) as updates:
             async for update in updates:
                 yield update
