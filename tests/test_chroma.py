@@ -14,6 +14,7 @@ import pytest
 from specrag.errors import StoreError, StoreLocked
 from specrag.retrieval.base import Vectors
 from specrag.retrieval.chroma import ChromaStore
+from specrag.retrieval.lock import StoreLock
 from specrag.types import Chunk, DocumentInfo
 from tests.made_files import chunks
 
@@ -381,6 +382,22 @@ def test_a_second_store_in_the_same_process_is_told_so(tmp_path: Path) -> None:
         ChromaStore(tmp_path)
     store.close()
     ChromaStore(tmp_path).close()
+
+
+def test_the_lock_is_released_from_another_thread_than_took_it(tmp_path: Path) -> None:
+    """The program takes it in the thread that starts up and releases it in the main one."""
+    taken: list[StoreLock] = []
+    starter = threading.Thread(target=lambda: taken.append(StoreLock(tmp_path)))
+    starter.start()
+    starter.join()
+    with pytest.raises(StoreLocked, match="this very process"):
+        StoreLock(tmp_path)
+    taken[0].release()
+    assert not (tmp_path / "holder.json").exists()
+    again = StoreLock(tmp_path)
+    taken[0].release()  # of no effect on the next holder
+    assert (tmp_path / "holder.json").exists()
+    again.release()
 
 
 def test_a_folder_that_cannot_be_used_is_one_sentence(tmp_path: Path) -> None:

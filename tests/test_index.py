@@ -1,8 +1,9 @@
 """Indexing as a user sees it: ready, duplicate or a sentence; nothing half done."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -126,6 +127,31 @@ def test_missing_files_and_bad_collections_are_results_too(indexer: Indexer, tmp
     assert result.reason == "store"
     assert result.error is not None
     assert "cannot name a collection" in result.error
+
+
+def test_an_error_that_nobody_foresaw_is_a_sentence_and_in_the_log(
+    indexer: Indexer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    path = saved(tmp_path, "ferry.md", FERRY)
+
+    def broken(error: BaseException) -> Callable[..., Any]:
+        def raises(*_: Any, **__: Any) -> Any:
+            raise error
+
+        return raises
+
+    monkeypatch.setattr("specrag.ingest.index.read", broken(RecursionError("too deep for a library")))
+    result = indexer.ingest(path, "ferry.md", "docs")
+    assert (result.status, result.reason) == ("failed", "unreadable")
+    assert result.error == (
+        "ferry.md could not be read: something in it is not understood;"
+        " save it anew or convert it to another format."
+    )
+    assert "too deep for a library" in caplog.text
+    assert indexer.store.count("docs") == 0
+    monkeypatch.setattr("specrag.ingest.index.read", broken(KeyboardInterrupt()))
+    with pytest.raises(KeyboardInterrupt):
+        indexer.ingest(path, "ferry.md", "docs")
 
 
 def test_progress_counts_pages_then_chunks(indexer: Indexer, tmp_path: Path) -> None:

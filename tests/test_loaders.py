@@ -1,19 +1,26 @@
 """Files as people have them: odd encodings, wrong names, broken, hostile. A document, or one clear sentence."""
 
+import io
 import json
 import os
 import re
+import subprocess
+import sys
 import time
 import unicodedata
+import zipfile
 from pathlib import Path
 from typing import Any
 
 import pytest
+from lxml import etree
 
 from specrag.config import load_settings
 from specrag.errors import DocumentError
 from specrag.ingest.loaders import SUFFIXES, read
+from specrag.ingest.readers.markup import flow
 from specrag.ingest.readers.unwrap import rejoin_hyphens, unwrap
+from specrag.ingest.sniff import _begins_as_html
 from specrag.ingest.text import clean_name, decode
 from specrag.types import Document
 from tests.made_files import docx, pdf, zipped
@@ -197,6 +204,23 @@ def test_a_docx_bomb_is_refused_before_it_is_unpacked(tmp_path: Path) -> None:
     assert refused(tmp_path, "bomb.docx", bomb, max_file_mb=1).reason == "too_large"
 
 
+@pytest.mark.parametrize("member", ["word/document.dat", "word/media/text.png"])
+def test_a_docx_bomb_is_refused_whatever_its_main_part_is_called(tmp_path: Path, member: str) -> None:
+    with zipfile.ZipFile(io.BytesIO(docx("<w:p/>" + " " * 5_000_000))) as archive:
+        parts = {name: archive.read(name).decode() for name in archive.namelist()}
+    parts[member] = parts.pop("word/document.xml")
+    bomb = zipped({name: text.replace("word/document.xml", member) for name, text in parts.items()})
+    assert len(bomb) < 50_000
+    assert refused(tmp_path, "bomb.docx", bomb, max_file_mb=1).reason == "too_large"
+
+
+def test_pictures_do_not_count_as_text_of_a_docx(tmp_path: Path) -> None:
+    buffer = io.BytesIO(docx("<w:p><w:r><w:t>Read me.</w:t></w:r></w:p>"))
+    with zipfile.ZipFile(buffer, "a", zipfile.ZIP_DEFLATED) as archive:
+        archive.writestr("word/media/image1.bmp", b"BM" + bytes(5_000_000))
+    assert text_of(load(tmp_path, "letter.docx", buffer.getvalue(), max_file_mb=1)) == "Read me."
+
+
 def test_a_missing_file_is_one_sentence(tmp_path: Path) -> None:
     with pytest.raises(DocumentError, match="No such file"):
         read(tmp_path / "gone", "gone.txt", load_settings())
@@ -289,6 +313,44 @@ def test_html_in_a_declared_encoding(tmp_path: Path) -> None:
     assert (text_of(document), document.encoding) == ("Привет, мир", "windows-1251")
 
 
+@pytest.mark.parametrize(
+    "label",
+    ["undefined", "punycode", "idna", "unicode_escape", "raw-unicode-escape", "utf-7", "utf-16", "unicode", "rot13",
+     "zlib", "no-such-name", "latin1.x"],
+)  # fmt: skip
+def test_html_in_an_encoding_that_no_page_has_is_read_as_its_bytes_say(tmp_path: Path, label: str) -> None:
+    page = f'<html><head><meta charset="{label}"></head><body><p>Größe \\u0041 +AGE-</p></body></html>'
+    document = load(tmp_path, "odd.html", page)
+    assert (text_of(document), document.encoding) == ("Größe \\u0041 +AGE-", "utf-8")
+
+
+@pytest.mark.parametrize(
+    ("label", "text"),
+    [
+        ("iso-8859-2", "Zażółć"),
+        ("windows-1251", "Привет"),
+        ("koi8-r", "Привет"),
+        ("koi8-u", "Привіт"),
+        ("macintosh", "café"),
+        ("shift_jis", "東京"),
+        ("ms932", "東京"),
+        ("euc-jp", "東京"),
+        ("iso-2022-jp", "東京"),
+        ("euc-kr", "서울"),
+        ("ks_c_5601-1987", "서울"),
+        ("gb2312", "北京"),
+        ("gbk", "北京"),
+        ("big5", "臺北"),
+        ("tis-620", "กรุงเทพ"),
+        ("ibm866", "Привет"),
+    ],
+)
+def test_html_in_every_family_of_encodings_of_the_web(tmp_path: Path, label: str, text: str) -> None:
+    page = f'<html><head><meta charset="{label}"></head><body><p>{text}</p></body></html>'
+    document = load(tmp_path, "page.html", page.encode(label))
+    assert (text_of(document), document.encoding) == (text, label)
+
+
 def test_a_numbered_list_keeps_its_numbers(tmp_path: Path) -> None:
     page = "<html><ol><li>Open the lid.</li><li>Press the button.</li></ol></html>"
     assert text_of(load(tmp_path, "steps.html", page)) == "1. Open the lid.\n2. Press the button."
@@ -305,11 +367,64 @@ def test_hostile_texts_take_no_longer_than_others(tmp_path: Path) -> None:
     assert time.perf_counter() - started < 30
 
 
+@pytest.mark.parametrize("end", ["x", "<!-- never closed"])
+def test_many_comments_do_not_hang_the_detection_of_html(tmp_path: Path, end: str) -> None:
+    """In a process of its own: a pattern that runs wild holds the interpreter and cannot be interrupted."""
+    path = tmp_path / "comments"
+    path.write_text("<!---->" * 40 + end, encoding="utf-8")
+    program = "import sys; from specrag.ingest.sniff import identify; print(identify(open(sys.argv[1], 'rb').read(), 'a'))"
+    command = [sys.executable, "-c", program, str(path)]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=30, check=True)
+    assert done.stdout.strip() == "code"
+
+
+def test_html_is_known_behind_any_number_of_comments() -> None:
+    started = time.perf_counter()
+    comments = "<!-- > -- <html> -->\n<!---->" * 2_500
+    assert _begins_as_html(f' <?xml version="1.0"?>\n{comments} <!DOCTYPE  html>')
+    assert _begins_as_html(f"{comments}<HTML lang='en'>")
+    assert not _begins_as_html(f"{comments}x<html>")
+    assert not _begins_as_html(f"{comments}<!-- <html>")
+    assert not _begins_as_html("<htmlx>")
+    assert time.perf_counter() - started < 1
+
+
 def test_deeply_nested_html_does_not_crash(tmp_path: Path) -> None:
     assert "inside" in text_of(
         load(tmp_path, "deep.html", "<html>" + "<div>" * 150 + "inside" + "</div>" * 150)
     )
-    load(tmp_path, "deeper.html", "<html><p>outside</p>" + "<b>" * 20_000 + "inside")
+    deeper = text_of(load(tmp_path, "deeper.html", "<html><p>outside</p>" + "<b>" * 20_000 + "inside"))
+    assert deeper == "outside\ninside"
+
+
+def test_the_text_of_a_deeply_nested_page_is_not_lost(tmp_path: Path) -> None:
+    page = (
+        "<html><title>Deep</title><script>no()</script>" + "<div>" * 3000 + "in<b>side</b>" + "</div>" * 3000
+    )
+    document = load(tmp_path, "deep.html", page + "<p>after</p>")
+    assert (text_of(document), document.title) == ("inside\nafter", "Deep")
+
+
+@pytest.mark.parametrize("opening", ["<row><cell>", "<table><tr><td>", "<ul><li>", "<tr><td><div>"])
+@pytest.mark.parametrize("times", [120, 250, 600])
+def test_nested_rows_tables_and_lists_keep_their_text(tmp_path: Path, opening: str, times: int) -> None:
+    text = text_of(load(tmp_path, "deep.html", f"<html><p>outside</p>{opening * times}inside"))
+    assert "outside" in text
+    assert "inside" in text
+
+
+def test_a_tree_is_read_to_its_deepest_element_and_hidden_ones_stay_hidden() -> None:
+    root = etree.Element("body")
+    for opening in (("row", "cell"), ("div", "b"), ("row", "cell")):
+        inner = root
+        for tag in opening * 250:
+            inner = etree.SubElement(inner, tag)
+        inner.text = "deep"
+        hidden = etree.SubElement(inner, "script")
+        hidden.text, hidden.tail = "hidden", "est"
+        inner.append(etree.Comment("a remark"))
+        etree.SubElement(inner, "p").text = "end"
+    assert flow(root).split() == ["deepest", "end"] * 3
 
 
 def test_markdown_front_matter_gives_title_and_date_and_is_no_text(tmp_path: Path) -> None:

@@ -11,7 +11,7 @@ from typing import Any
 
 from specrag.errors import DocumentError
 from specrag.ingest.readers.content import Content
-from specrag.ingest.readers.markup import DEEPEST_PARSED, flattened, flow
+from specrag.ingest.readers.markup import flattened, flow, too_deep
 from specrag.ingest.text import decode, marked_encoding, prose
 from specrag.types import Page
 
@@ -41,7 +41,10 @@ def read_html(data: bytes, name: str) -> Content:
 
     source, encoding = _decoded(data, name)
     try:
-        root = html.document_fromstring(_DECLARATION.sub("", source), parser=html.HTMLParser(huge_tree=True))
+        source = _DECLARATION.sub("", source)
+        root = html.document_fromstring(source, parser=html.HTMLParser(huge_tree=True))
+        if too_deep(root):
+            root = html.document_fromstring(flattened(source), parser=html.HTMLParser(huge_tree=True))
     except (etree.LxmlError, ValueError) as error:
         raise DocumentError("corrupt", f"{name} holds no HTML that can be read.") from error
     visible = prose(flow(root))

@@ -22,7 +22,12 @@ _LINES = frozenset((
 ))  # fmt: skip
 _CELLS = frozenset(("td", "th", "cell"))
 _HIDDEN = re.compile(r"display\s*:\s*none|visibility\s*:\s*hidden", re.IGNORECASE)
+_KEPT = _INVISIBLE | {"html", "body", "title", "meta"}
+_TAG = re.compile(r"</?([a-z][a-z0-9]*)\b[^<>]*>", re.IGNORECASE)
 _DEPTH = 400
+"""Python frames that a walk may take; below, and in sources deeper than this, blocks are no longer nested."""
+_ROW_FRAMES = 2
+"""What `_row` and its generator take between a row and its cells."""
 _GAP = "\x1e"
 """Stands for the empty line around a paragraph, until neighbouring breaks are merged."""
 
@@ -34,15 +39,37 @@ def flow(root: Any) -> str:
     return breaks.sub(lambda run: "\n\n" if _GAP in run[0] else "\n", text).strip()
 
 
+def too_deep(root: Any) -> bool:
+    """Whether elements are nested deeper than libraries that recurse (and libxml2 itself) can follow."""
+    from lxml import etree
+
+    depth = 0
+    for event, _ in etree.iterwalk(root, events=("start", "end")):
+        depth += 1 if event == "start" else -1
+        if depth > _DEPTH:
+            return True
+    return False
+
+
+def flattened(source: str) -> str:
+    """The HTML of a page with all its lines, but nothing nested, for a page that is `too_deep`."""
+    return _TAG.sub(
+        lambda tag: tag[0] if tag[1].lower() in _KEPT else "<br>" if _edge(tag[1].lower()) else "", source
+    )
+
+
 def _walk(node: Any, depth: int, number: int = 0) -> Iterator[str]:
     """Pieces of text. Every blank of the source is one blank; only this function breaks lines.
 
     `number` is the node's place among its siblings, for numbered lists.
     """
-    if not isinstance(node.tag, str) or depth > _DEPTH or _invisible(node, depth):
+    if not isinstance(node.tag, str) or _invisible(node, depth):
+        return
+    if depth > _DEPTH:
+        yield from _flat(node)
         return
     tag = node.tag.rpartition("}")[2].lower()
-    edge = _GAP if tag in _PARAGRAPHS else "\n" if tag in _LINES else ""
+    edge = _edge(tag)
     yield edge
     if tag in ("tr", "row"):
         yield _row(node, depth)
@@ -54,9 +81,30 @@ def _walk(node: Any, depth: int, number: int = 0) -> Iterator[str]:
     yield edge
 
 
+def _flat(node: Any) -> Iterator[str]:
+    """The visible text below a node that lies too deep to be walked, without recursion."""
+    from lxml import etree
+
+    walk = etree.iterwalk(node, events=("start", "end", "comment", "pi"))
+    for event, element in walk:
+        edge = _edge(element.tag) if isinstance(element.tag, str) else ""
+        if event != "start":
+            yield edge + (_inline(element.tail) if element is not node else "")
+        elif _invisible(element, 1):
+            walk.skip_subtree()
+        else:
+            yield edge + _inline(element.text)
+
+
+def _edge(tag: str) -> str:
+    return _GAP if tag in _PARAGRAPHS else "\n" if tag in _LINES else " " if tag in _CELLS else ""
+
+
 def _row(node: Any, depth: int) -> str:
     cells = [child for child in node if isinstance(child.tag, str) and child.tag.lower() in _CELLS]
-    texts = (" ".join("".join(_walk(cell, depth + 1)).replace(_GAP, " ").split()) for cell in cells)
+    texts = (
+        " ".join("".join(_walk(cell, depth + 1 + _ROW_FRAMES)).replace(_GAP, " ").split()) for cell in cells
+    )
     return " | ".join(text for text in texts if text)
 
 
