@@ -256,3 +256,11 @@ async def test_choice_probabilities_are_probabilities(local: LocalModel) -> None
     scores = (await local.score([ScoreRequest(conversation=conversation, choice=choice)]))[0]
     assert all(0 <= value <= 1 for value in scores.choice.values())
     assert math.fsum(scores.choice.values()) <= 1
+
+
+@pytest.mark.integration
+async def test_a_token_that_begins_both_options_counts_for_neither(local: LocalModel) -> None:
+    """Some tokenizers begin " Yes" and " No" alike; the shared mass would pull every draft to one half."""
+    choice = Choice(name="c", options={"yes": ("Yes", "Maybe"), "no": ("No", "Maybe")})
+    assert not set.intersection(*local._first_tokens(choice).values())
+    assert all(local._first_tokens(choice).values())
