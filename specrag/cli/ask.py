@@ -103,6 +103,8 @@ def _tell(event: Event) -> None:
             say(f"{len(event.verdicts)} drafts verified in one pass")
         case Decided():
             say(event.decision.reason)
+            if event.decision.conflict:
+                say(f"Disputed: {event.decision.conflict}")
         case _:
             pass
 

@@ -76,6 +76,8 @@ def _print(found: Trace) -> None:
         typer.echo(f"  {found.answer.text}")
     if found.decision is not None:
         typer.echo(f"  {found.decision.kind}: {found.decision.reason}")
+        if found.decision.conflict:
+            typer.echo(f"  disputed: {found.decision.conflict}")
     if found.error is not None:
         typer.echo(f"  {found.error.message}")
     table = Table("draft", "answer", "draft score", "self-cont.", "self-refl.", "relevance", "combined")

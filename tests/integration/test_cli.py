@@ -130,6 +130,30 @@ def test_the_run_was_kept_and_can_be_shown(asked: Outcome, specrag: CommandLine)
     assert asked.document["run_id"] in specrag("trace", "list", "--json").out
 
 
+def test_a_run_can_be_read_without_json(asked: Outcome, specrag: CommandLine, tmp_path: Path) -> None:
+    """What a person sees: the answer, its reason, a row for each draft; and the file that `export` writes."""
+    run_id = asked.document["run_id"]
+    shown = specrag("trace", "show", run_id)
+    assert asked.document["answer"]["text"] in shown.out
+    assert asked.document["decision"]["reason"][:40] in shown.out
+    assert shown.out.count("0.") >= 4 * len(asked.document["drafts"])
+    assert run_id in specrag("trace").out
+    written = tmp_path / "trace.json"
+    assert specrag("trace", "export", run_id, "--out", written).code == 0
+    assert json.loads(written.read_text()) == asked.document
+    assert specrag("trace", "export", run_id, "--format", "carrier-pigeon").code == 2
+
+
+def test_the_sample_is_asked_when_there_is_nothing_else(specrag: CommandLine) -> None:
+    outcome = specrag("ask", "What is the maximum load of the Larkspur 3?")
+    assert outcome.code == 0, outcome.err
+    assert "160 kilograms" in outcome.out
+    assert "service-bulletin" in outcome.out
+    assert "the sample is asked" in outcome.err
+    assert "Disputed:" in outcome.err
+    assert "draft 1:" in outcome.err
+
+
 def test_ingest_list_show_delete(specrag: CommandLine, files: list[Path]) -> None:
     first = specrag("ingest", *files, "--collection", "lamps", "--json")
     assert first.code == 0, first.err
@@ -141,6 +165,7 @@ def test_ingest_list_show_delete(specrag: CommandLine, files: list[Path]) -> Non
     assert all(row["chunks"] >= 1 for row in rows)
     again = specrag("ingest", files[0], "--collection", "lamps", "--json")
     assert [row["status"] for row in again.document["files"]] == ["duplicate"]
+    assert "lamp.pdf" in specrag("documents", "--collection", "lamps").out
     listed = specrag("documents", "list", "--collection", "lamps", "--json").document["documents"]
     assert {item["source"] for item in listed} == {"lamp.pdf", "history.docx"}
     identity = rows[0]["document_id"]
