@@ -269,6 +269,19 @@ def test_a_dispute_shows_every_side_with_source_and_date() -> None:
     ]
 
 
+def test_a_dispute_shows_only_the_answers_that_it_names() -> None:
+    """A draft that answers something else is no side of it."""
+    assert SELECTED.decision is not None
+    first, second = (draft.answer for draft in SELECTED.drafts[:2])
+    conflict = f"Draft 1 says “{first}” and draft 2 “{second}”."
+    trace = replace(SELECTED, decision=replace(SELECTED.decision, conflict=conflict))
+    (box,) = find(cards.answer_card(trace), "sr-disputed")
+    others = {draft.answer for draft in SELECTED.drafts} - {first, second}
+    assert first in box.text
+    assert second in box.text
+    assert not any(other in box.text for other in others if other)
+
+
 def test_a_fallback_streams_and_wins_no_gold() -> None:
     html = cards.answer_card(FALLBACK_WRITING)
     assert find(html, "sr-caret")

@@ -112,15 +112,18 @@ def _groups(trace: Trace) -> dict[str, list[Draft]]:
 
 
 def sides_of(trace: Trace, refs: dict[str, Ref]) -> tuple[Side, ...]:
-    """The different answers, each with its drafts and what they cite."""
+    """The disputed answers with their drafts and what they cite; all answers if the dispute names none."""
     order = draft_numbers(trace)
+    groups = list(_groups(trace).values())
+    dispute = (trace.decision.conflict if trace.decision else None) or ""
+    named = [drafts for drafts in groups if f"“{drafts[0].answer}”" in dispute]
     return tuple(
         Side(
             answer=drafts[0].answer,
             drafts=tuple(order[draft.subset_id] for draft in drafts),
             refs=tuple(refs[cited] for cited in dict.fromkeys(_cited(drafts)) if cited in refs),
         )
-        for drafts in _groups(trace).values()
+        for drafts in named or groups
     )
 
 
