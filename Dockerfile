@@ -17,7 +17,7 @@ WORKDIR /home/user/app
 # Packages first: they change less often than the code. torch goes before the rest so that the rest finds it.
 COPY requirements.txt .
 RUN if [ -n "$TORCH_INDEX" ]; then \
-        pip install --no-cache-dir --index-url "$TORCH_INDEX" "$(grep '^torch' requirements.txt | cut -d' ' -f1)"; \
+        PIP_INDEX_URL="$TORCH_INDEX" pip install --no-cache-dir "$(grep '^torch' requirements.txt | cut -d' ' -f1)"; \
     fi \
     && pip install --no-cache-dir -r requirements.txt
 

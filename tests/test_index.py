@@ -3,7 +3,6 @@
 from collections.abc import Callable, Iterator
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
@@ -130,18 +129,18 @@ def test_missing_files_and_bad_collections_are_results_too(indexer: Indexer, tmp
 
 
 def test_an_error_that_nobody_foresaw_is_a_sentence_and_in_the_log(
-    indexer: Indexer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+    indexer: Indexer, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
+    """Whatever raises on the way, here the listener that is told of the pages."""
     path = saved(tmp_path, "ferry.md", FERRY)
 
-    def broken(error: BaseException) -> Callable[..., Any]:
-        def raises(*_: Any, **__: Any) -> Any:
+    def broken(error: BaseException) -> Callable[[str, int, int], None]:
+        def raises(_stage: str, _done: int, _total: int) -> None:
             raise error
 
         return raises
 
-    monkeypatch.setattr("specrag.ingest.index.read", broken(RecursionError("too deep for a library")))
-    result = indexer.ingest(path, "ferry.md", "docs")
+    result = indexer.ingest(path, "ferry.md", "docs", broken(RecursionError("too deep for a library")))
     assert (result.status, result.reason) == ("failed", "unreadable")
     assert result.error == (
         "ferry.md could not be read: something in it is not understood;"
@@ -149,9 +148,8 @@ def test_an_error_that_nobody_foresaw_is_a_sentence_and_in_the_log(
     )
     assert "too deep for a library" in caplog.text
     assert indexer.store.count("docs") == 0
-    monkeypatch.setattr("specrag.ingest.index.read", broken(KeyboardInterrupt()))
     with pytest.raises(KeyboardInterrupt):
-        indexer.ingest(path, "ferry.md", "docs")
+        indexer.ingest(path, "ferry.md", "docs", broken(KeyboardInterrupt()))
 
 
 def test_progress_counts_pages_then_chunks(indexer: Indexer, tmp_path: Path) -> None:
