@@ -40,14 +40,14 @@ class Runs:
     @property
     def active(self) -> int:
         """Runs that have not ended."""
-        return sum(not run.done for run in self._live.values())
+        return sum(not run.ended for run in self._live.values())
 
     def start(self, pipeline: Pipeline, request: Request) -> str:
         """Begin a run; it goes on whether or not anybody follows it. Returns its id."""
         self._loop = asyncio.get_running_loop()
         run = _Run()
         self._live[request.run_id] = run
-        while len(self._live) > KEPT and next(iter(self._live.values())).done:
+        while len(self._live) > KEPT and next(iter(self._live.values())).ended:
             self._live.popitem(last=False)
         run.task = asyncio.create_task(self._run(run, pipeline, request), name=f"run-{request.run_id}")
         return request.run_id
@@ -65,7 +65,7 @@ class Runs:
         folding = TraceFold()
         seen = 0
         while True:
-            ended = run.done
+            ended = run.ended
             for event in run.events[seen:]:
                 folding.apply(event)
             seen = len(run.events)
@@ -78,7 +78,7 @@ class Runs:
     async def stop(self, run_id: str, *, reason: str = "Stopped by the visitor.") -> bool:
         """Stop a run and wait until its task has ended. Returns whether there was anything to stop."""
         run = self._live.get(run_id)
-        if run is None or run.done or run.task is None:
+        if run is None or run.ended or run.task is None:
             return False
         run.stop_reason = reason
         run.task.cancel()
@@ -107,14 +107,14 @@ class Runs:
                     run.events.append(event)
         except TimeoutError:
             reason = f"The run took longer than {self._deadline_s:g} s and was stopped (SPECRAG_DEADLINE_S)."
-            run.events.append(RunCancelled(at_ms=run.now_ms, reason=reason))
+            run.close(RunCancelled(at_ms=run.now_ms, reason=reason))
         except asyncio.CancelledError:
-            run.events.append(RunCancelled(at_ms=run.now_ms, reason=run.stop_reason))
+            run.close(RunCancelled(at_ms=run.now_ms, reason=run.stop_reason))
         except Exception:  # noqa: BLE001 - a bug of ours must not leave its readers waiting
             _log.exception("run %s failed unexpectedly", request.run_id)
             message = "The run failed unexpectedly; the server's log says where."
             error = ErrorInfo(type="internal", message=message)
-            run.events.append(RunFailed(at_ms=run.now_ms, error=error))
+            run.close(RunFailed(at_ms=run.now_ms, error=error))
         try:
             await asyncio.shield(asyncio.to_thread(self._keep, run))
         except SpecragError:
@@ -136,6 +136,16 @@ class _Run:
         self.stop_reason = "The run was cancelled."
         self.task: asyncio.Task[None] | None = None
         self._started = time.perf_counter()
+
+    @property
+    def ended(self) -> bool:
+        """Whether nothing more will come; a task that is cancelled before it began never sets `done`."""
+        return self.done or (self.task is not None and self.task.done())
+
+    def close(self, event: RunCancelled | RunFailed) -> None:
+        """Put the last event; a run that never told of its start has no story to end."""
+        if self.events:
+            self.events.append(event)
 
     @property
     def now_ms(self) -> float:

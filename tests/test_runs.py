@@ -170,3 +170,30 @@ async def test_a_bug_ends_the_run_and_its_readers(runs: Runs) -> None:
     assert trace.status == "failed"
     assert trace.error is not None
     assert "unexpectedly" in trace.error.message
+
+
+async def test_a_run_that_is_stopped_before_it_began_leaves_nobody_waiting(
+    runs: Runs, store: ChromaStore
+) -> None:
+    """Its task never runs a line; a reader used to look at it again and again without end."""
+    run_id = runs.start(pipeline(store, ScriptedModel(extract)), request())
+    assert await runs.stop(run_id)
+    async with asyncio.timeout(5), aclosing(runs.follow(run_id, every_s=0.01)) as traces:
+        assert [trace async for trace in traces] == []
+    assert runs.active == 0
+
+
+class Mute:
+    """A pipeline whose bug comes before its first event."""
+
+    name = "speculative"
+
+    async def run(self, asked: Request) -> AsyncGenerator[object]:
+        yield 1 // len(asked.question[:0])
+
+
+async def test_a_bug_before_the_first_event_leaves_nobody_waiting(runs: Runs) -> None:
+    run_id = runs.start(Mute(), request())  # type: ignore[arg-type]  # events of any kind
+    async with asyncio.timeout(5), aclosing(runs.follow(run_id, every_s=0.01)) as traces:
+        assert [trace async for trace in traces] == []
+    assert runs.active == 0

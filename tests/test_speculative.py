@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from contextlib import aclosing
+from itertools import pairwise
 from typing import get_args
 
 import pytest
@@ -92,6 +93,12 @@ async def test_spans_nest_and_cover_the_run(store: ChromaStore) -> None:
     assert {"retrieve", "partition", "draft", "verify", "decide"} <= {span.name for span in trace.spans}
     assert root.end_ms is not None
     assert root.end_ms - root.start_ms >= 0.95 * trace.elapsed_ms
+    steps = sorted(
+        (span for span in trace.spans if span.parent_id == root.id), key=lambda span: span.start_ms
+    )
+    # on the counting clock one look is a millisecond: a step begins at the very next look after the last one
+    gaps = [later.start_ms - (earlier.end_ms or 0) for earlier, later in pairwise(steps)]
+    assert gaps == pytest.approx([1.0] * (len(steps) - 1))
 
 
 async def test_times_never_run_backwards_and_the_order_of_the_story_is_fixed(store: ChromaStore) -> None:

@@ -220,7 +220,7 @@ def wire_api(startup: Startup) -> None:
         """Ask a collection; returns the finished `specrag.trace/1` document."""
         if not startup.state.ready:
             raise gr.Error(startup.state.message)
-        request = Request(question=question, collection=collection)
+        request = Request(question=question or "", collection=collection)
         run_id = startup.parts.runs.start(startup.parts.speculative, request)
         trace: Trace | None = None
         async with aclosing(startup.parts.runs.follow(run_id, every_s=TICK_S)) as traces:
