@@ -15,10 +15,29 @@ from pydantic import Field, ValidationError, field_validator, model_validator
 from pydantic_settings import BaseSettings, SettingsConfigDict, SettingsError
 
 from specrag.errors import UsageError
-from specrag.types import PartitionName
+from specrag.types import DecisionMode, PartitionName, PresetName
 
 PREFIX = "SPECRAG_"
 S = TypeVar("S", bound=BaseSettings)
+
+
+PRESETS: dict[PresetName, dict[str, float]] = {
+    "paper": {
+        "draft": 1.0,
+        "self_containment": 1.0,
+        "self_reflection": 1.0,
+        "grounded": 0.0,
+        "relevance": 0.0,
+    },
+    "default": {
+        "draft": 1.0,
+        "self_containment": 1.0,
+        "self_reflection": 1.0,
+        "grounded": 0.0,
+        "relevance": 4.0,
+    },
+}
+"""Score weights by name. `paper`: the three rho of section 3.3, equally; `default`: chosen on dev sets."""
 
 
 class ScoreWeights(BaseSettings):
@@ -29,11 +48,12 @@ class ScoreWeights(BaseSettings):
     draft: float = Field(default=1.0, ge=0, le=10)
     self_containment: float = Field(default=1.0, ge=0, le=10)
     self_reflection: float = Field(default=1.0, ge=0, le=10)
+    grounded: float = Field(default=0.0, ge=0, le=10)
     relevance: float = Field(default=4.0, ge=0, le=10)
 
     @model_validator(mode="after")
     def _not_all_zero(self) -> "ScoreWeights":
-        if not any((self.draft, self.self_containment, self.self_reflection, self.relevance)):
+        if not any(self.model_dump().values()):
             raise ValueError("at least one score weight must be above 0")
         return self
 
@@ -69,6 +89,25 @@ class Settings(BaseSettings):
     rationale_tokens: int = Field(default=64, ge=4, le=1024)
     answer_tokens: int = Field(default=40, ge=2, le=1024)
     fallback_tokens: int = Field(default=64, ge=8, le=2048)
+    synthesis_tokens: int = Field(default=96, ge=8, le=2048)
+    focus_sentences: int = Field(
+        default=0,
+        ge=0,
+        le=50,
+        description="Evidence focus: sentences a draft reads of its subset; 0 reads all.",
+    )
+    hops: int = Field(default=3, ge=1, le=3, description="Most rounds of multi-hop RAG.")
+    note_tokens: int = Field(default=48, ge=4, le=1024)
+    query_tokens: int = Field(default=24, ge=4, le=256)
+    direct_passages: int = Field(
+        default=3, ge=0, le=50, description="So few passages go to standard RAG at once; 0 never does."
+    )
+    decision: DecisionMode = Field("select", description="select: the best draft is the answer.")
+    pool: bool = Field(default=True, description="Equal answers add up instead of competing.")
+    grounded: bool = Field(
+        default=False, description="Also score every draft with its passages before the verifier."
+    )
+    preset: PresetName = "default"
     weights: ScoreWeights = Field(default_factory=ScoreWeights)
     threshold: float = Field(
         0.0,
@@ -78,6 +117,10 @@ class Settings(BaseSettings):
     )
     deadline_s: float = Field(
         default=300.0, gt=0, le=86_400, description="A run that takes longer is stopped."
+    )
+
+    concurrent_runs: int = Field(
+        default=8, ge=1, le=256, description="Runs that share the models at once; later ones wait in line."
     )
 
     chunk_tokens: int = Field(default=128, ge=16, le=2048)
@@ -103,6 +146,13 @@ class Settings(BaseSettings):
             "rationale_tokens",
             "answer_tokens",
             "fallback_tokens",
+            "synthesis_tokens",
+            "focus_sentences",
+            "hops",
+            "direct_passages",
+            "decision",
+            "pool",
+            "preset",
             "threshold",
         ]
         models = {role: model_name(getattr(self, role)) for role in ("drafter", "verifier", "embedder")}
@@ -127,10 +177,21 @@ def load_settings(environment: Mapping[str, str] | None = None, **overrides: Any
     Raises:
         UsageError: a variable or value that is unknown or out of range, by its name.
     """
-    _refuse_unknown(os.environ if environment is None else environment)
+    known = os.environ if environment is None else environment
+    _refuse_unknown(known)
     given = {name: value for name, value in overrides.items() if value is not None}
-    weights = _checked(ScoreWeights, f"{PREFIX}WEIGHT_")
-    return _checked(Settings, PREFIX, **{"weights": weights, **given})
+    unweighted = ScoreWeights.model_construct()  # a bad weight is to be named by its own variable, below
+    settings = _checked(Settings, PREFIX, **{"weights": unweighted, **given})
+    if "weights" in given:
+        return settings
+    weights = _checked(ScoreWeights, f"{PREFIX}WEIGHT_", **_preset(settings.preset, known))
+    return settings.model_copy(update={"weights": weights})
+
+
+def _preset(name: PresetName, environment: Mapping[str, str]) -> dict[str, float]:
+    """The weights of a preset that no variable of its own replaces."""
+    own = {variable.removeprefix(f"{PREFIX}WEIGHT_").lower() for variable in environment}
+    return {field: weight for field, weight in PRESETS[name].items() if field not in own}
 
 
 def _checked(kind: type[S], prefix: str, **values: Any) -> S:

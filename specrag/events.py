@@ -12,6 +12,7 @@ from specrag.types import (
     Decision,
     Draft,
     ErrorInfo,
+    Hop,
     Part,
     Passage,
     PipelineName,
@@ -39,6 +40,14 @@ class RunStarted(_Event):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Queued(_Event):
+    """The run waits for its turn; sent again when its place changes, and with 0 when it begins."""
+
+    ahead: int
+    """Runs that begin before it."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class SpanStarted(_Event):
     """A step began."""
 
@@ -58,7 +67,7 @@ class SpanEnded(_Event):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PassagesRetrieved(_Event):
-    """The retriever's passages, best first."""
+    """All passages found so far, in the order found: best first, and a later hop's after an earlier one's."""
 
     passages: tuple[Passage, ...]
 
@@ -69,6 +78,8 @@ class SubsetsFormed(_Event):
 
     subsets: tuple[Subset, ...]
     note: str | None = None
+    singletons: tuple[str, ...] = ()
+    """Ids of the passages that are a cluster of their own, and so in every subset."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -105,6 +116,31 @@ class DraftsVerified(_Event):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class HopStarted(_Event):
+    """Multi-hop RAG looks for something."""
+
+    number: int
+    query: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HopToken(_Event):
+    """One decoded token of a hop's note or of the next query."""
+
+    number: int
+    part: Part
+    text: str
+    logprob: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HopFinished(_Event):
+    """A hop is complete."""
+
+    hop: Hop
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Decided(_Event):
     """The decision."""
 
@@ -113,9 +149,10 @@ class Decided(_Event):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AnswerToken(_Event):
-    """A token of an answer that the verifier writes itself (fallback, standard RAG)."""
+    """A token of an answer that one model writes itself (fallback, synthesis, the baselines)."""
 
     text: str
+    logprob: float | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -156,6 +193,7 @@ class RunCancelled(_Event):
 
 Event: TypeAlias = (
     RunStarted
+    | Queued
     | SpanStarted
     | SpanEnded
     | PassagesRetrieved
@@ -164,6 +202,9 @@ Event: TypeAlias = (
     | DraftToken
     | DraftFinished
     | DraftsVerified
+    | HopStarted
+    | HopToken
+    | HopFinished
     | Decided
     | AnswerToken
     | Answered

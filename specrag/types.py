@@ -10,9 +10,12 @@ from dataclasses import dataclass, field
 from typing import Literal, TypeAlias
 
 Role: TypeAlias = Literal["drafter", "verifier"]
-Part: TypeAlias = Literal["rationale", "answer"]
+Part: TypeAlias = Literal["rationale", "answer", "note", "query"]
+"""What a stretch of written text is: of a draft, rationale and answer; of a hop, note and next query."""
 PipelineName: TypeAlias = Literal["speculative", "standard", "drafter", "multihop"]
-PartitionName: TypeAlias = Literal["multi-perspective"]
+PartitionName: TypeAlias = Literal["multi-perspective", "semantic", "disjoint", "contiguous", "random"]
+PresetName: TypeAlias = Literal["default", "paper"]
+DecisionMode: TypeAlias = Literal["select", "synthesise"]
 DecisionKind: TypeAlias = Literal["selected", "synthesised", "fallback", "abstained", "direct"]
 FinishReason: TypeAlias = Literal["stop", "length", "error", "cancelled"]
 RunStatus: TypeAlias = Literal["running", "done", "failed", "cancelled"]
@@ -177,6 +180,17 @@ class Verdict:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Side:
+    """One answer of a dispute, with what it rests on."""
+
+    draft_index: int
+    answer: str
+    passage_ids: tuple[str, ...] = ()
+    sources: tuple[str, ...] = ()
+    """Title of each passage, with its date where the document states one: "Service bulletin (2025-03-01)"."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Decision:
     """Which draft won, and why."""
 
@@ -188,6 +202,23 @@ class Decision:
     agreement: float | None = None
     """Share of the drafts in the contest that give the winning answer, in (0, 1]."""
     conflict: str | None = None
+    """A sentence that names both sides of a dispute with their sources and dates."""
+    sides: tuple[Side, ...] = ()
+    """The disputed answers, the chosen one first; empty without a conflict."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Hop:
+    """One round of multi-hop RAG: a query, what it found, what was noted, and what to look for next."""
+
+    number: int
+    """Counted from 1."""
+    query: str
+    passage_ids: tuple[str, ...] = ()
+    note: str = ""
+    next_query: str | None = None
+    """None when no further hop follows."""
+    finished: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

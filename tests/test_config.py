@@ -39,6 +39,20 @@ def test_weights_come_from_their_own_variables(monkeypatch: pytest.MonkeyPatch) 
     assert load_settings().weights.relevance == 0
 
 
+def test_a_preset_gives_the_weights_that_no_variable_sets(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SPECRAG_PRESET", "paper")
+    monkeypatch.setenv("SPECRAG_WEIGHT_DRAFT", "2.5")
+    weights = load_settings().weights
+    assert (weights.draft, weights.self_containment, weights.self_reflection) == (2.5, 1, 1)
+    assert (weights.relevance, weights.grounded) == (0, 0)
+
+
+def test_a_preset_can_be_passed_and_an_unknown_one_is_refused() -> None:
+    assert load_settings({}, preset="paper").weights.relevance == 0
+    with pytest.raises(UsageError, match="SPECRAG_PRESET"):
+        load_settings({}, preset="best")
+
+
 def test_a_bad_weight_is_named_by_its_own_variable(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("SPECRAG_WEIGHT_DRAFT", "abc")
     with pytest.raises(UsageError, match="SPECRAG_WEIGHT_DRAFT"):
@@ -47,7 +61,7 @@ def test_a_bad_weight_is_named_by_its_own_variable(monkeypatch: pytest.MonkeyPat
 
 def test_all_weights_zero_is_refused() -> None:
     with pytest.raises(ValueError, match="at least one score weight"):
-        ScoreWeights(draft=0, self_containment=0, self_reflection=0, relevance=0)
+        ScoreWeights(draft=0, self_containment=0, self_reflection=0, grounded=0, relevance=0)
 
 
 def test_overlap_must_stay_below_the_chunk() -> None:

@@ -14,6 +14,7 @@ from specrag.types import (
     Decision,
     Draft,
     ErrorInfo,
+    Hop,
     Passage,
     PipelineName,
     RoleUsage,
@@ -49,12 +50,19 @@ class Trace:
     passages: tuple[Passage, ...] = ()
     subsets: tuple[Subset, ...] = ()
     partition_note: str | None = None
+    singletons: tuple[str, ...] = ()
+    """Ids of the passages that are a cluster of their own, and so in every subset."""
     drafts: tuple[Draft, ...] = ()
+    hops: tuple[Hop, ...] = ()
     decision: Decision | None = None
     answer: Answer | None = None
+    answer_tokens: tuple[TokenLogprob, ...] = ()
+    """Tokens of an answer that one model wrote itself; empty when a draft is the answer."""
     spans: tuple[Span, ...] = ()
     usage: Usage = field(default_factory=Usage)
     error: ErrorInfo | None = None
+    ahead: int = 0
+    """Runs that begin before this one, while it waits for its turn."""
     elapsed_ms: float = 0.0
     """Time of the last event."""
 
@@ -108,6 +116,8 @@ def _step(trace: Trace, event: e.Event) -> Trace:  # noqa: C901, PLR0911, PLR091
     match event:
         case e.RunStarted():
             return trace
+        case e.Queued():
+            return replace(trace, ahead=event.ahead)
         case e.SpanStarted():
             return replace(trace, spans=(*trace.spans, _span(event)))
         case e.SpanEnded():
@@ -116,7 +126,13 @@ def _step(trace: Trace, event: e.Event) -> Trace:  # noqa: C901, PLR0911, PLR091
             return replace(trace, passages=event.passages)
         case e.SubsetsFormed():
             drafts = tuple(Draft(subset_id=subset.id) for subset in event.subsets)
-            return replace(trace, subsets=event.subsets, partition_note=event.note, drafts=drafts)
+            return replace(
+                trace,
+                subsets=event.subsets,
+                partition_note=event.note,
+                singletons=event.singletons,
+                drafts=drafts,
+            )
         case e.DraftStarted():
             return _edit(trace, event.subset_id, prompt=event.prompt, prompt_tokens=event.prompt_tokens)
         case e.DraftToken():
@@ -139,11 +155,19 @@ def _step(trace: Trace, event: e.Event) -> Trace:  # noqa: C901, PLR0911, PLR091
                     verifier_tokens=verdict.verifier_tokens,
                 )
             return trace
+        case e.HopStarted():
+            return replace(trace, hops=(*trace.hops, Hop(number=event.number, query=event.query)))
+        case e.HopToken():
+            return replace(trace, hops=tuple(_noted(hop, event) for hop in trace.hops))
+        case e.HopFinished():
+            return replace(
+                trace,
+                hops=tuple(event.hop if hop.number == event.hop.number else hop for hop in trace.hops),
+            )
         case e.Decided():
             return replace(trace, decision=event.decision)
         case e.AnswerToken():
-            text = (trace.answer.text if trace.answer else "") + event.text
-            return replace(trace, answer=Answer(text=text))
+            return _answering(trace, event)
         case e.Answered():
             return replace(trace, answer=event.answer)
         case e.UsageCounted():
@@ -200,6 +224,23 @@ def _add_token(trace: Trace, event: e.DraftToken) -> Trace:
     token = TokenLogprob(text=event.text, logprob=event.logprob, part=event.part, at_ms=event.at_ms)
     text = getattr(draft, event.part) + event.text
     return _edit(trace, event.subset_id, tokens=(*draft.tokens, token), **{event.part: text.lstrip()})
+
+
+def _noted(hop: Hop, event: e.HopToken) -> Hop:
+    if hop.number != event.number:
+        return hop
+    if event.part == "query":
+        return replace(hop, next_query=((hop.next_query or "") + event.text).lstrip())
+    return replace(hop, note=(hop.note + event.text).lstrip())
+
+
+def _answering(trace: Trace, event: e.AnswerToken) -> Trace:
+    text = (trace.answer.text if trace.answer else "") + event.text
+    trace = replace(trace, answer=Answer(text=text.lstrip()))
+    if event.logprob is None:
+        return trace
+    token = TokenLogprob(text=event.text, logprob=event.logprob, part="answer", at_ms=event.at_ms)
+    return replace(trace, answer_tokens=(*trace.answer_tokens, token))
 
 
 def _counted(usage: Usage, event: e.UsageCounted) -> Usage:
