@@ -6,6 +6,7 @@ language model. One `Parts` belongs to one process.
 
 import platform
 from collections.abc import Callable
+from dataclasses import replace
 from functools import cached_property
 from importlib.metadata import version
 from pathlib import Path
@@ -20,8 +21,11 @@ from specrag.models.base import LanguageModel
 from specrag.models.local import LocalModel
 from specrag.models.weights import Progress, Weights, ignore
 from specrag.models.worker import Worker
-from specrag.pipelines.base import Pipeline
+from specrag.pipelines.base import Partitioner, Pipeline, Tools
+from specrag.pipelines.drafter_only import DrafterOnlyPipeline
+from specrag.pipelines.multihop import MultiHopPipeline
 from specrag.pipelines.speculative import SpeculativePipeline
+from specrag.pipelines.standard import StandardPipeline
 from specrag.retrieval.base import Embedder, VectorStore
 from specrag.retrieval.chroma import ChromaStore
 from specrag.retrieval.embedder import SentenceEmbedder
@@ -29,22 +33,41 @@ from specrag.retrieval.evidence import EvidenceScorer
 from specrag.retrieval.retriever import Retriever
 from specrag.runs import Runs
 from specrag.tracing.store import TraceStore
+from specrag.turnstile import Turnstile
+from specrag.types import PipelineName
 
+PIPELINES: dict[PipelineName, Callable[[Tools], Pipeline]] = {
+    "speculative": SpeculativePipeline,
+    "standard": StandardPipeline,
+    "drafter": DrafterOnlyPipeline,
+    "multihop": MultiHopPipeline,
+}
 PACKAGES = ("gradio", "transformers", "torch", "sentence-transformers", "chromadb", "plotly")
 
 
 class Parts:
     """Everything that a process may need, made on demand from the settings.
 
-    With `in_memory` the vector store lives and dies with the process and never touches the one on disk.
+    With `in_memory` the vector store lives and dies with the process and never touches the one on disk. A
+    `drafter`, `verifier` or `partitioner` given here takes the place of the one in the settings.
     """
 
     def __init__(
-        self, settings: Settings, *, progress: Callable[[Progress], None] = ignore, in_memory: bool = False
+        self,
+        settings: Settings,
+        *,
+        progress: Callable[[Progress], None] = ignore,
+        in_memory: bool = False,
+        drafter: LanguageModel | None = None,
+        verifier: LanguageModel | None = None,
+        partitioner: Partitioner | None = None,
     ) -> None:
         self.settings = settings
         self._progress = progress
         self._in_memory = in_memory
+        self._drafter = drafter
+        self._verifier = verifier
+        self._partitioner = partitioner
 
     @cached_property
     def weights(self) -> Weights:
@@ -87,26 +110,49 @@ class Parts:
     @cached_property
     def drafter(self) -> LanguageModel:
         """The small model."""
-        return self._load(self.settings.drafter)
+        return self._drafter or self._load(self.settings.drafter)
 
     @cached_property
     def verifier(self) -> LanguageModel:
         """The large model; the drafter itself when both settings are equal."""
-        if self.settings.verifier == self.settings.drafter:
+        if self._verifier is not None:
+            return self._verifier
+        if self.settings.verifier == self.settings.drafter and self._drafter is None:
             return self.drafter
         return self._load(self.settings.verifier)
 
     @cached_property
-    def speculative(self) -> Pipeline:
-        """The pipeline that this program exists for."""
-        return SpeculativePipeline(
+    def turnstile(self) -> Turnstile:
+        """Where the runs of this process wait for their turn, whichever pipeline they take."""
+        return Turnstile(self.settings.concurrent_runs)
+
+    @cached_property
+    def tools(self) -> Tools:
+        """What all pipelines work with."""
+        return Tools(
             retriever=Retriever(store=self.store, embedder=self.embedder),
             evidence=EvidenceScorer(self.embedder),
             drafter=self.drafter,
             verifier=self.verifier,
             settings=self.settings,
             environment=self.environment(),
+            partitioner=self._partitioner,
+            turnstile=self.turnstile,
         )
+
+    def pipeline(self, name: PipelineName, settings: Settings | None = None) -> Pipeline:
+        """A pipeline by its name, made anew and cheaply.
+
+        `settings` are those of one run (drafts, partition, decision, ...); models and store stay those of
+        this process.
+        """
+        tools = self.tools if settings is None else replace(self.tools, settings=settings)
+        return PIPELINES[name](tools)
+
+    @property
+    def speculative(self) -> Pipeline:
+        """The pipeline that this program exists for."""
+        return self.pipeline("speculative")
 
     @cached_property
     def traces(self) -> TraceStore:

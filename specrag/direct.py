@@ -1,17 +1,33 @@
-"""One model answers from all passages at once: the fallback of a run, and what standard RAG does."""
+"""One model answers from all passages at once: standard RAG, the fallback of a run, the end of multi-hop RAG.
 
-from collections.abc import AsyncGenerator, Sequence
+A prompt that is longer than the model's context loses its last passages, and the decision says how many: an
+answer from most of the evidence is worth more than an error.
+"""
+
+from collections.abc import AsyncGenerator, Callable, Sequence
 from contextlib import aclosing
+from dataclasses import dataclass, replace
 
 from specrag.decide import NO_ANSWER, begun
 from specrag.draft import cite
-from specrag.errors import ModelError
-from specrag.events import Answered, AnswerToken, Event, UsageCounted
-from specrag.models.base import Begin, End, LanguageModel, Line, Piece
+from specrag.errors import ContextTooLong, ModelError
+from specrag.events import Answered, AnswerToken, Decided, Event, UsageCounted
+from specrag.models.base import Begin, Conversation, End, LanguageModel, Line, Output, Piece
 from specrag.prompts import ANSWER_LABEL, direct_conversation
-from specrag.text import is_abstention
+from specrag.scoring import geometric_mean
+from specrag.text import is_abstention, is_hollow
 from specrag.timeline import Timeline
-from specrag.types import Answer, Passage, Role
+from specrag.types import Answer, Decision, Passage, Role
+
+LABEL_ROOM = 16
+"""Tokens that a model keeps free for the label of each line, beside those that it may write."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Shortened:
+    """The prompt did not fit, and only the first `kept` passages are read."""
+
+    kept: int
 
 
 async def write_answer(
@@ -19,37 +35,104 @@ async def write_answer(
     question: str,
     passages: Sequence[Passage],
     *,
+    decision: Decision,
     role: Role,
     max_tokens: int,
     timeline: Timeline,
+    notes: Sequence[str] = (),
 ) -> AsyncGenerator[Event]:
     """Stream an answer written from all passages; the last event is `Answered`.
 
+    `decision` is the one that led here. It is sent again when the writing adds to its reason: passages that
+    were left out, or a direct answer that says there is none.
+
     Raises:
+        ContextTooLong: not even one passage fits the context.
         ModelError: the model cannot write it.
     """
     lines = (Line(part="answer", max_tokens=max_tokens, label=ANSWER_LABEL),)
-    text = ""
+    pieces: list[Piece] = []
     prompt_tokens = 0
-    async with aclosing(model.generate([direct_conversation(question, passages)], lines)) as outputs:
-        async for _, output in outputs:
-            if isinstance(output, Begin):
-                prompt_tokens = output.prompt_tokens
-            elif isinstance(output, Piece):
-                text += output.text
-                yield AnswerToken(at_ms=timeline.now(), text=output.text)
-            elif isinstance(output, End):
-                if output.error:
-                    raise ModelError(output.error)
-                yield UsageCounted(
-                    at_ms=timeline.now(),
-                    role=role,
-                    prompt_tokens=prompt_tokens,
-                    completion_tokens=output.completion_tokens,
-                )
-    text = text.strip()
-    text = begun(text)
-    if not text or is_abstention(text):
-        yield Answered(at_ms=timeline.now(), answer=Answer(text=text or NO_ANSWER))
-        return
-    yield Answered(at_ms=timeline.now(), answer=Answer(text=text, citations=cite("", text, passages)))
+    async with aclosing(
+        fitting(model, lambda kept: direct_conversation(question, kept, notes), passages, lines)
+    ) as outputs:
+        async for output in outputs:
+            match output:
+                case Shortened():
+                    passages, left_out = passages[: output.kept], len(passages) - output.kept
+                    decision = replace(decision, reason=f"{decision.reason} {_left_out(left_out, model)}")
+                    yield Decided(at_ms=timeline.now(), decision=decision)
+                case Begin():
+                    prompt_tokens = output.prompt_tokens
+                case Piece():
+                    pieces.append(output)
+                    yield AnswerToken(at_ms=timeline.now(), text=output.text, logprob=output.logprob)
+                case End():
+                    yield UsageCounted(
+                        at_ms=timeline.now(),
+                        role=role,
+                        prompt_tokens=prompt_tokens,
+                        completion_tokens=output.completion_tokens,
+                    )
+    answer = _answer(pieces, passages)
+    if decision.kind == "direct" and answer.confidence is None:
+        reason = f"{decision.reason} It says that they do not hold the answer."
+        yield Decided(at_ms=timeline.now(), decision=replace(decision, kind="abstained", reason=reason))
+    yield Answered(at_ms=timeline.now(), answer=answer)
+
+
+async def fitting(
+    model: LanguageModel,
+    conversation: Callable[[Sequence[Passage]], Conversation],
+    passages: Sequence[Passage],
+    lines: Sequence[Line],
+) -> AsyncGenerator[Output | Shortened]:
+    """What the model writes after `conversation(passages)`, with as many passages as its context holds.
+
+    Raises:
+        ContextTooLong: not even one passage fits the context.
+        ModelError: the model cannot write.
+    """
+    room = model.info.context - sum(line.max_tokens + LABEL_ROOM for line in lines)
+    kept = len(passages)
+    prompt_tokens = 0
+    while True:
+        fewer = None
+        async with aclosing(model.generate([conversation(passages[:kept])], lines)) as outputs:
+            async for _, output in outputs:
+                if isinstance(output, Begin):
+                    prompt_tokens = output.prompt_tokens
+                if isinstance(output, End) and output.error:
+                    fewer = _fewer(kept, prompt_tokens, room=room, error=output.error)
+                else:
+                    yield output
+        if fewer is None:
+            return
+        kept = fewer
+        yield Shortened(kept=kept)
+
+
+def _fewer(kept: int, prompt_tokens: int, *, room: int, error: str) -> int:
+    """How many passages to try next, at least one less; passages are taken to be of equal length."""
+    if prompt_tokens <= room:
+        raise ModelError(error)
+    if kept <= 1:
+        raise ContextTooLong(error)
+    return min(kept - 1, max(1, kept * max(room, 0) // prompt_tokens))
+
+
+def _left_out(passages: int, model: LanguageModel) -> str:
+    what = "the last one does" if passages == 1 else f"the last {passages} do"
+    was = "was" if passages == 1 else "were"
+    return f"Of these, {what} not fit its context of {model.info.context:,} tokens and {was} left out."
+
+
+def _answer(pieces: Sequence[Piece], passages: Sequence[Passage]) -> Answer:
+    """The answer of these tokens; without confidence if it says that there is none."""
+    text = begun("".join(piece.text for piece in pieces).strip())
+    if is_hollow(text):
+        return Answer(text=NO_ANSWER)
+    if is_abstention(text):
+        return Answer(text=text)
+    confidence = geometric_mean([piece.logprob for piece in pieces])
+    return Answer(text=text, citations=cite("", text, passages), confidence=confidence)

@@ -6,7 +6,7 @@ event like any other.
 """
 
 import re
-from collections.abc import AsyncGenerator, Sequence
+from collections.abc import AsyncGenerator, Mapping, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass, field
 
@@ -40,7 +40,7 @@ async def write_drafts(
     model: LanguageModel,
     question: str,
     subsets: Sequence[Subset],
-    passages: Sequence[Passage],
+    passages_of: Mapping[str, Sequence[Passage]],
     *,
     rationale_tokens: int,
     answer_tokens: int,
@@ -49,16 +49,16 @@ async def write_drafts(
 ) -> AsyncGenerator[Event]:
     """Write all drafts, streaming their tokens. Every subset gets exactly one `DraftFinished`.
 
+    `passages_of` holds the passages of each subset by its id, whole or cut to their nearest sentences.
+
     Raises:
         ModelError: the drafter cannot write at all.
     """
-    by_id = {passage.id: passage for passage in passages}
     writings = []
     for subset in subsets:
         span = timeline.start("draft", parent, subset_id=subset.id)
         yield span
-        read = tuple(by_id[passage_id] for passage_id in subset.passage_ids)
-        writings.append(_Writing(subset=subset, passages=read, span=span))
+        writings.append(_Writing(subset=subset, passages=tuple(passages_of[subset.id]), span=span))
     lines = (
         Line(part="rationale", max_tokens=rationale_tokens, label=RATIONALE_LABEL, sentences=1),
         Line(part="answer", max_tokens=answer_tokens, label=ANSWER_LABEL, sentences=1),

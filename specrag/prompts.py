@@ -12,6 +12,10 @@ from specrag.models.base import Choice, Conversation, Segment, Turn
 from specrag.types import Passage
 
 DRAFT_INSTRUCTION = "Answer the question with the passages."
+HOP_INSTRUCTION = (
+    "Collect what is needed to answer the question. Note what the passages say about it. Then name the one "
+    "thing that is still missing, as a search query; if nothing is missing, write: nothing."
+)
 VERIFY_INSTRUCTION = "Answer the question with a short answer and the evidence for it."
 REFLECTION = "Do you think the explanation supports the answers? (Yes or No)"
 """The paper's statement R (section 3.3)."""
@@ -22,6 +26,8 @@ ANSWER_LABEL = "Answer: According to the passages,"
 
 Written without a space at the end: the first token of a span carries its own.
 """
+NOTE_LABEL = "Note: According to the passages,"
+QUERY_LABEL = "Search next:"
 READ_ANSWER_LABEL = "Answer:"
 READ_RATIONALE_LABEL = "Rationale:"
 """What the verifier reads before answer and rationale; it sees no passages, so none are named."""
@@ -33,12 +39,22 @@ REFLECTION_CHOICE = Choice(
 
 def draft_conversation(question: str, passages: Sequence[Passage]) -> Conversation:
     """What the drafter reads for one subset; it goes on after the rationale label."""
-    return _over_passages(question, passages, RATIONALE_LABEL)
+    return _over_passages(DRAFT_INSTRUCTION, question, passages, label=RATIONALE_LABEL)
 
 
-def direct_conversation(question: str, passages: Sequence[Passage]) -> Conversation:
-    """What one model reads to answer from all passages at once; it goes on after the answer label."""
-    return _over_passages(question, passages, ANSWER_LABEL)
+def direct_conversation(
+    question: str, passages: Sequence[Passage], notes: Sequence[str] = ()
+) -> Conversation:
+    """What one model reads to answer from all passages at once; it goes on after the answer label.
+
+    `notes` are what multi-hop RAG wrote down on its way.
+    """
+    return _over_passages(DRAFT_INSTRUCTION, question, passages, notes, label=ANSWER_LABEL)
+
+
+def hop_conversation(question: str, passages: Sequence[Passage], notes: Sequence[str]) -> Conversation:
+    """What the verifier reads in one hop: the passages of this hop, the notes of the earlier ones."""
+    return _over_passages(HOP_INSTRUCTION, question, passages, notes, label=NOTE_LABEL)
 
 
 def verify_conversation(question: str, rationale: str, answer: str) -> Conversation:
@@ -63,15 +79,18 @@ def verify_conversation(question: str, rationale: str, answer: str) -> Conversat
     )
 
 
-def _over_passages(question: str, passages: Sequence[Passage], label: str) -> Conversation:
+def _over_passages(
+    instruction: str, question: str, passages: Sequence[Passage], notes: Sequence[str] = (), *, label: str
+) -> Conversation:
     asked = (
-        Segment(text=f"{DRAFT_INSTRUCTION}\n\nQuestion:"),
+        Segment(text=f"{instruction}\n\nQuestion:"),
         Segment(text=f" {question}"),
         Segment(text="\n\n"),
     )
+    noted = (Segment(text="".join(["Notes so far:", *(f"\n- {note}" for note in notes), "\n\n"])),)
     return Conversation(
         turns=(
-            Turn(role="user", segments=(*asked, *_evidence(passages))),
+            Turn(role="user", segments=(*asked, *_evidence(passages), *(noted if notes else ()))),
             Turn(role="assistant", segments=(Segment(text=label),)),
         )
     )

@@ -3,19 +3,23 @@
 import itertools
 import zlib
 from collections.abc import Callable, Sequence
+from contextlib import aclosing
 from datetime import UTC, datetime
 from pathlib import Path
 
 import numpy as np
 
 from specrag.config import Settings, load_settings
+from specrag.events import Event
 from specrag.models.base import LanguageModel
+from specrag.pipelines.base import Partitioner, Pipeline, Request, Tools
 from specrag.pipelines.speculative import SpeculativePipeline
 from specrag.retrieval.base import Vectors
 from specrag.retrieval.chroma import ChromaStore
 from specrag.retrieval.evidence import EvidenceScorer
 from specrag.retrieval.retriever import Retriever
 from specrag.text import content_words
+from specrag.turnstile import Turnstile
 from specrag.types import Chunk, DocumentInfo
 
 PAGES = (
@@ -78,13 +82,19 @@ def filled_store(collection: str = "documents") -> ChromaStore:
     return store
 
 
-def pipeline(
-    store: ChromaStore, drafter: LanguageModel, verifier: LanguageModel | None = None, **settings: object
-) -> SpeculativePipeline:
-    """The speculative pipeline over toys."""
+def tools(
+    store: ChromaStore,
+    drafter: LanguageModel,
+    verifier: LanguageModel | None = None,
+    *,
+    partitioner: Partitioner | None = None,
+    turnstile: Turnstile | None = None,
+    **settings: object,
+) -> Tools:
+    """What a pipeline works with, from toys."""
     made: Settings = load_settings({}, **settings)
     embedder = WordEmbedder()
-    return SpeculativePipeline(
+    return Tools(
         retriever=Retriever(store, embedder),
         evidence=EvidenceScorer(embedder),
         drafter=drafter,
@@ -92,4 +102,22 @@ def pipeline(
         settings=made,
         environment={"versions": {}, "models": {}, "device": "test"},
         clock=counting_clock(),
+        partitioner=partitioner,
+        turnstile=turnstile,
     )
+
+
+def pipeline(
+    store: ChromaStore, drafter: LanguageModel, verifier: LanguageModel | None = None, **settings: object
+) -> SpeculativePipeline:
+    """The speculative pipeline over toys."""
+    return SpeculativePipeline(tools(store, drafter, verifier, **settings))  # type: ignore[arg-type]  # settings only
+
+
+async def events_of(
+    made: Pipeline, question: str, collection: str = "documents", run_id: str = "r1"
+) -> list[Event]:
+    """All events of one run."""
+    request = Request(question=question, collection=collection, run_id=run_id)
+    async with aclosing(made.run(request)) as stream:
+        return [event async for event in stream]

@@ -1,20 +1,29 @@
-"""What every pipeline has in common: the protocol, the checks of a question, and how a run begins and ends.
+"""What every pipeline has in common: the protocol, what it works with, and how a run begins, waits and ends.
 
 A pipeline is an asynchronous iterator of events. Closing it stops the models; an expected error becomes the
 run's last event, so a consumer never has to catch anything.
 """
 
+import time
 import uuid
 from collections.abc import AsyncGenerator, Callable, Mapping
-from contextlib import aclosing
+from contextlib import AsyncExitStack, aclosing
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any, Protocol
 
+from specrag.config import Settings
 from specrag.errors import SpecragError, UsageError
-from specrag.events import Event, RunFailed, RunFinished, RunStarted
+from specrag.events import Event, Queued, RunFailed, RunFinished, RunStarted, SpanStarted
+from specrag.models.base import LanguageModel
+from specrag.partition import Partition
+from specrag.retrieval.evidence import EvidenceScorer
+from specrag.retrieval.retriever import Retriever
 from specrag.timeline import Clock, Timeline
+from specrag.turnstile import Place, Turnstile
 from specrag.types import ErrorInfo, PipelineName
+
+Partitioner = Callable[..., Partition]  # TEMP
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -24,6 +33,32 @@ class Request:
     question: str
     collection: str
     run_id: str = field(default_factory=lambda: uuid.uuid4().hex[:12])
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Tools:
+    """What a pipeline works with; all pipelines of a process share them, so they differ in method only."""
+
+    retriever: Retriever
+    evidence: EvidenceScorer
+    drafter: LanguageModel
+    verifier: LanguageModel
+    settings: Settings
+    environment: Mapping[str, Any]
+    """What a trace says about the place where it was made."""
+    clock: Clock = time.perf_counter
+    partitioner: Partitioner | None = None
+    """Replaces the strategy of the settings."""
+    turnstile: Turnstile | None = None
+    """Runs wait here for their turn; None lets every run begin at once."""
+
+    def config(self) -> dict[str, Any]:
+        """What a trace says about the settings and the models that were really used."""
+        config = self.settings.public()
+        config |= {"drafter": self.drafter.info.name, "verifier": self.verifier.info.name}
+        if self.partitioner is not None:
+            config["partition"] = getattr(self.partitioner, "__name__", "custom")
+        return config
 
 
 class Pipeline(Protocol):
@@ -37,6 +72,10 @@ class Pipeline(Protocol):
     def run(self, request: Request) -> AsyncGenerator[Event]:
         """The run as a stream of events, from `RunStarted` to `RunFinished` or `RunFailed`."""
         ...
+
+
+Steps = Callable[[Timeline, str, SpanStarted], AsyncGenerator[Event]]
+"""A pipeline's own part of a run: from the timeline, the checked question and the root span to events."""
 
 
 def readable(text: str) -> str:
@@ -62,33 +101,49 @@ def check_question(question: str, *, limit: int) -> str:
 
 
 async def as_run(
-    steps: Callable[[Timeline, str], AsyncGenerator[Event]],
-    *,
-    request: Request,
-    name: PipelineName,
-    clock: Clock,
-    question_limit: int,
-    config: Mapping[str, Any],
-    environment: Mapping[str, Any],
+    steps: Steps, *, tools: Tools, request: Request, name: PipelineName
 ) -> AsyncGenerator[Event]:
     """Put `steps` between the first and the last event of a run, under one root span."""
-    timeline = Timeline(clock)
-    shown = readable(request.question[:question_limit])
+    t = Timeline(tools.clock)
+    limit = tools.settings.max_question_characters
     yield RunStarted(
-        at_ms=timeline.now(),
+        at_ms=t.now(),
         run_id=request.run_id,
         pipeline=name,
-        question=shown,
+        question=readable(request.question[:limit]),
         created_at=datetime.now(UTC).isoformat(timespec="milliseconds"),
-        config={**config, "collection": request.collection},
-        environment=dict(environment),
+        config={**tools.config(), "collection": request.collection},
+        environment=dict(tools.environment),
     )
     try:
-        question = check_question(request.question, limit=question_limit)
-        async with aclosing(steps(timeline, question)) as events:
+        question = check_question(request.question, limit=limit)
+        root = t.start("run")
+        yield root
+        async with AsyncExitStack() as held:  # the models stop before the place is given back
+            if tools.turnstile is not None:
+                place = await held.enter_async_context(tools.turnstile.place())
+                waiting = await held.enter_async_context(aclosing(_queue(place, t, root)))
+                async for event in waiting:
+                    yield event
+            events = await held.enter_async_context(aclosing(steps(t, question, root)))
             async for event in events:
                 yield event
+        yield t.end(root)
     except SpecragError as error:
-        yield RunFailed(at_ms=timeline.now(), error=ErrorInfo(type=error.kind, message=str(error)))
+        yield RunFailed(at_ms=t.now(), error=ErrorInfo(type=error.kind, message=str(error)))
     else:
-        yield RunFinished(at_ms=timeline.now())
+        yield RunFinished(at_ms=t.now())
+
+
+async def _queue(place: Place, t: Timeline, root: SpanStarted) -> AsyncGenerator[Event]:
+    """Say how many runs are ahead, whenever that changes; nothing at all if there is room."""
+    span: SpanStarted | None = None
+    async with aclosing(place.wait()) as waiting:
+        async for ahead in waiting:
+            if span is None:
+                span = t.start("queue", root)
+                yield span
+            yield Queued(at_ms=t.now(), ahead=ahead)
+    if span is not None:
+        yield Queued(at_ms=t.now(), ahead=0)
+        yield t.end(span)

@@ -3,16 +3,12 @@
 Read `_steps` top to bottom: it is the paper's algorithm, and every line of it shows up as a span.
 """
 
-import asyncio
-import time
 from collections.abc import AsyncGenerator, Mapping, Sequence
 from contextlib import aclosing
 from dataclasses import replace
-from typing import Any
+from typing import TypeAlias
 
-from specrag.config import Settings
-from specrag.decide import decide, with_verdicts
-from specrag.direct import write_answer
+from specrag.decide import Ruling, decide, with_verdicts
 from specrag.draft import write_drafts
 from specrag.errors import UsageError
 from specrag.events import (
@@ -21,19 +17,21 @@ from specrag.events import (
     DraftFinished,
     DraftsVerified,
     Event,
-    PassagesRetrieved,
     SpanStarted,
     SubsetsFormed,
     UsageCounted,
 )
-from specrag.models.base import LanguageModel
 from specrag.partition import Partition, condition_on_question, multi_perspective
-from specrag.pipelines.base import Request, as_run
-from specrag.retrieval.evidence import EvidenceScorer
-from specrag.retrieval.retriever import Retrieved, Retriever
-from specrag.timeline import Clock, Timeline
-from specrag.types import Draft, Passage, PipelineName, Subset, Verdict
+from specrag.pipelines.base import Request, Tools, as_run
+from specrag.pipelines.steps import Retrieval, answer_from_all, counted
+from specrag.retrieval.evidence import Evidence
+from specrag.retrieval.retriever import Retrieved
+from specrag.timeline import Timeline
+from specrag.types import Decision, Draft, Passage, PipelineName, Subset, Verdict
 from specrag.verify import verify_drafts
+
+Reading: TypeAlias = Mapping[str, tuple[Passage, ...]]
+"""Subset id to its passages as they are read: whole, or cut to their nearest sentences."""
 
 
 class SpeculativePipeline:
@@ -41,83 +39,63 @@ class SpeculativePipeline:
 
     name: PipelineName = "speculative"
 
-    def __init__(
-        self,
-        *,
-        retriever: Retriever,
-        evidence: EvidenceScorer,
-        drafter: LanguageModel,
-        verifier: LanguageModel,
-        settings: Settings,
-        environment: Mapping[str, Any],
-        clock: Clock = time.perf_counter,
-    ) -> None:
-        self._retriever = retriever
-        self._evidence = evidence
-        self._drafter = drafter
-        self._verifier = verifier
-        self._settings = settings
-        self._environment = environment
-        self._clock = clock
+    def __init__(self, tools: Tools) -> None:
+        self._tools = tools
+        self._settings = tools.settings
 
     def run(self, request: Request) -> AsyncGenerator[Event]:
         """See `Pipeline.run`."""
         return as_run(
-            lambda timeline, question: self._steps(timeline, question, request.collection),
+            lambda t, question, root: self._steps(t, question, request.collection, root),
+            tools=self._tools,
             request=request,
             name=self.name,
-            clock=self._clock,
-            question_limit=self._settings.max_question_characters,
-            config=self._settings.public(),
-            environment=self._environment,
         )
 
-    async def _steps(  # noqa: PLR0915 - the algorithm in one place, step by step
-        self, t: Timeline, question: str, collection: str
+    async def _steps(
+        self, t: Timeline, question: str, collection: str, root: SpanStarted
     ) -> AsyncGenerator[Event]:
-        root = t.start("run")
-        yield root
-
-        span = t.start("retrieve", root)
-        yield span
-        step = t.start("embed", span)
-        yield step
-        vector = await asyncio.to_thread(self._retriever.embed, question, collection)
-        yield t.end(step)
-        step = t.start("search", span)
-        yield step
-        found = await asyncio.to_thread(self._retriever.search, vector, collection, self._settings.retrieve)
-        if not found.passages:
-            raise UsageError(f"The collection “{collection}” has no documents yet; add one and ask again.")
-        yield PassagesRetrieved(at_ms=t.now(), passages=found.passages)
-        yield t.end(step)
-        step = t.start("evidence", span)
-        yield step
-        relevance = await asyncio.to_thread(self._evidence.relevance, found)
-        yield t.end(step)
-        yield t.end(span, passages=len(found.passages))
+        few = self._settings.direct_passages
+        retrieval = Retrieval(self._tools, t, collection)
+        async with aclosing(retrieval.events(question, root, compare_above=few)) as retrieving:
+            async for event in retrieving:
+                yield event
+        found = retrieval.found
+        if len(found.passages) <= few:
+            async with aclosing(self._directly(t, question, found.passages, root)) as answering:
+                async for event in answering:
+                    yield event
+            return
 
         span = t.start("partition", root)
         yield span
-        partition = self._partition(found)
-        yield SubsetsFormed(at_ms=t.now(), subsets=partition.subsets, note=partition.note)
-        yield t.end(span, subsets=len(partition.subsets))
+        parted = self._partition(found)
+        yield SubsetsFormed(
+            at_ms=t.now(),
+            subsets=parted.subsets,
+            note=parted.note,
+            singletons=getattr(parted, "singletons", ()),
+        )
+        yield t.end(span, subsets=len(parted.subsets))
 
         drafts: list[Draft] = []
         span = t.start("draft", root)
         yield span
-        async with aclosing(self._write(t, question, partition.subsets, found.passages, span)) as writing:
+        reading = self._reading(parted.subsets, found.passages, retrieval.evidence)
+        async with aclosing(self._write(t, question, parted.subsets, reading, span)) as writing:
             async for event in writing:
                 if isinstance(event, DraftFinished):
                     drafts.append(event.draft)
                 yield event
         yield t.end(span, drafts=len(drafts))
-        drafts = _in_order(drafts, partition.subsets)
+        drafts = _in_order(drafts, parted.subsets)
 
         span = t.start("verify", root)
         yield span
-        verdicts, usage = await verify_drafts(self._verifier, question, drafts)
-        verdicts = _with_relevance(verdicts, partition.subsets, relevance)
+        verdicts, usage = await verify_drafts(
+            self._tools.verifier, question, drafts, **({"passages_of": reading} if self._grounded else {})
+        )
+        verdicts = _with_relevance(verdicts, parted.subsets, retrieval.evidence)
         yield DraftsVerified(at_ms=t.now(), verdicts=verdicts)
         yield UsageCounted(
             at_ms=t.now(),
@@ -129,76 +107,134 @@ class SpeculativePipeline:
 
         span = t.start("decide", root)
         yield span
-        ruling = decide(
-            with_verdicts(drafts, verdicts),
-            weights=self._settings.weights,
-            threshold=self._settings.threshold,
-        )
-        combined = tuple(
-            replace(verdict, scores=draft.scores)
-            for verdict in verdicts
-            for draft in ruling.drafts
-            if draft.subset_id == verdict.subset_id
-        )
-        yield DraftsVerified(at_ms=t.now(), verdicts=combined)
+        ruling = self._decide(with_verdicts(drafts, verdicts), found.passages)
+        yield DraftsVerified(at_ms=t.now(), verdicts=_combined(verdicts, ruling))
         yield Decided(at_ms=t.now(), decision=ruling.decision)
         yield t.end(span, kind=ruling.decision.kind)
 
-        if ruling.answer is not None:
-            yield Answered(at_ms=t.now(), answer=ruling.answer)
-        else:
-            async with aclosing(self._fall_back(t, question, found.passages, root)) as answering:
-                async for event in answering:
-                    yield event
-        yield t.end(root)
+        async with aclosing(self._answer(t, question, ruling, found.passages, root)) as answering:
+            async for event in answering:
+                yield event
+
+    @property
+    def _grounded(self) -> bool:
+        return self._settings.grounded or self._settings.weights.grounded > 0
+
+    async def _directly(
+        self, t: Timeline, question: str, passages: Sequence[Passage], root: SpanStarted
+    ) -> AsyncGenerator[Event]:
+        """Standard RAG within the run: so few passages leave nothing to divide."""
+        found = "1 passage was found" if len(passages) == 1 else f"{len(passages)} passages were found"
+        reason = (
+            f"Only {found}, too few to divide among drafts, so this is standard RAG: the verifier answers "
+            f"from {counted(len(passages))}."
+        )
+        decision = Decision(kind="direct", draft_index=None, reason=reason)
+        yield Decided(at_ms=t.now(), decision=decision)
+        answering = answer_from_all(self._tools, t, question, passages, root, decision=decision)
+        async with aclosing(answering):
+            async for event in answering:
+                yield event
 
     def _partition(self, found: Retrieved) -> Partition:
-        settings = self._settings
-        return multi_perspective(
-            found.passages,
-            condition_on_question(found.vectors, found.question_vector),
-            m=settings.drafts,
-            k=settings.passages_per_draft,
-            seed=settings.seed,
-        )
+        """On the event loop and not in a thread: it takes milliseconds, and its warnings filter is global."""
+        settings, own = self._settings, self._tools.partitioner
+        vectors = condition_on_question(found.vectors, found.question_vector)
+        asked = {"m": settings.drafts, "k": settings.passages_per_draft, "seed": settings.seed}
+        if own is None:
+            return multi_perspective(found.passages, vectors, **asked)  # TEMP
+        return _checked(own(found.passages, vectors, **asked), found.passages)
+
+    def _reading(self, subsets: Sequence[Subset], passages: Sequence[Passage], evidence: Evidence) -> Reading:
+        by_id = {passage.id: passage for passage in passages}
+        whole = {subset.id: tuple(by_id[id_] for id_ in subset.passage_ids) for subset in subsets}
+        n = self._settings.focus_sentences
+        return {subset_id: evidence.focus(read, n) for subset_id, read in whole.items()} if n else whole
 
     def _write(
-        self,
-        t: Timeline,
-        question: str,
-        subsets: tuple[Subset, ...],
-        passages: tuple[Passage, ...],
-        parent: SpanStarted,
+        self, t: Timeline, question: str, subsets: Sequence[Subset], reading: Reading, parent: SpanStarted
     ) -> AsyncGenerator[Event]:
         return write_drafts(
-            self._drafter,
+            self._tools.drafter,
             question,
             subsets,
-            passages,
+            reading,
             rationale_tokens=self._settings.rationale_tokens,
             answer_tokens=self._settings.answer_tokens,
             timeline=t,
             parent=parent,
         )
 
-    async def _fall_back(
-        self, t: Timeline, question: str, passages: tuple[Passage, ...], root: SpanStarted
+    def _decide(self, drafts: Sequence[Draft], passages: Sequence[Passage]) -> Ruling:
+        return decide(
+            drafts,
+            weights=self._settings.weights,
+            threshold=self._settings.threshold,
+        )
+
+    async def _answer(
+        self,
+        t: Timeline,
+        question: str,
+        ruling: Ruling,
+        passages: Sequence[Passage],
+        root: SpanStarted,
     ) -> AsyncGenerator[Event]:
-        span = t.start("fallback", root)
+        """The best draft is the answer, or the verifier writes one: from the drafts, or from scratch."""
+        if ruling.answer is None:
+            writing = answer_from_all(self._tools, t, question, passages, root, decision=ruling.decision)
+        elif ruling.decision.kind == "selected" and self._settings.decision == "synthesise":
+            writing = self._synthesise(t, question, ruling, passages, root)
+        else:
+            yield Answered(at_ms=t.now(), answer=ruling.answer)
+            return
+        async with aclosing(writing):
+            async for event in writing:
+                yield event
+
+    async def _synthesise(
+        self,
+        t: Timeline,
+        question: str,
+        ruling: Ruling,
+        passages: Sequence[Passage],
+        root: SpanStarted,
+    ) -> AsyncGenerator[Event]:
+        from specrag.synthesise import synthesise  # TEMP
+
+        span = t.start("synthesise", root)
         yield span
-        async with aclosing(
-            write_answer(
-                self._verifier,
-                question,
-                passages,
-                role="verifier",
-                max_tokens=self._settings.fallback_tokens,
-                timeline=t,
-            )
-        ) as answering:
-            async for event in answering:
+        writing = synthesise(
+            self._tools.verifier,
+            question,
+            ruling.drafts,
+            ruling,
+            passages,
+            max_tokens=self._settings.synthesis_tokens,
+            timeline=t,
+        )
+        async with aclosing(writing):
+            async for event in writing:
                 yield event
         yield t.end(span)
+
+
+def _checked(parted: Partition, passages: Sequence[Passage]) -> Partition:
+    """A partition made by somebody else's function, once it is sure that the run can use it.
+
+    Raises:
+        UsageError: it cannot.
+    """
+    known = {passage.id for passage in passages}
+    ids = [subset.id for subset in parted.subsets]
+    if not ids or len(set(ids)) < len(ids):
+        raise UsageError("The custom partition must return at least one subset, each with an id of its own.")
+    for subset in parted.subsets:
+        if not subset.passage_ids or not known.issuperset(subset.passage_ids):
+            raise UsageError(
+                f"The custom partition put no passage, or one that was not retrieved, into {subset.id}."
+            )
+    return parted
 
 
 def _in_order(drafts: Sequence[Draft], subsets: Sequence[Subset]) -> list[Draft]:
@@ -208,11 +244,17 @@ def _in_order(drafts: Sequence[Draft], subsets: Sequence[Subset]) -> list[Draft]
 
 
 def _with_relevance(
-    verdicts: Sequence[Verdict], subsets: Sequence[Subset], relevance: Mapping[str, float]
+    verdicts: Sequence[Verdict], subsets: Sequence[Subset], evidence: Evidence
 ) -> tuple[Verdict, ...]:
     """Give every verdict the retriever's view: the best evidence sentence of its subset."""
-    best = {subset.id: max(relevance[passage] for passage in subset.passage_ids) for subset in subsets}
+    best = {subset.id: max(evidence.relevance(id_) for id_ in subset.passage_ids) for subset in subsets}
     return tuple(
         replace(verdict, scores=replace(verdict.scores, relevance=best[verdict.subset_id]))
         for verdict in verdicts
     )
+
+
+def _combined(verdicts: Sequence[Verdict], ruling: Ruling) -> tuple[Verdict, ...]:
+    """The verdicts with the combined scores that the decision gave them."""
+    scores = {draft.subset_id: draft.scores for draft in ruling.drafts}
+    return tuple(replace(verdict, scores=scores[verdict.subset_id]) for verdict in verdicts)

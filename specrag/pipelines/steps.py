@@ -1,0 +1,120 @@
+"""Steps that several pipelines take: retrieve passages, and let one model answer from all of them.
+
+A step yields the events of what it does. What it found is read off afterwards, or off its last event.
+"""
+
+import asyncio
+from collections.abc import AsyncGenerator, Sequence
+from contextlib import aclosing
+
+from specrag.direct import write_answer
+from specrag.errors import UsageError
+from specrag.events import Event, PassagesRetrieved, SpanStarted
+from specrag.pipelines.base import Tools
+from specrag.retrieval.evidence import Evidence
+from specrag.retrieval.retriever import Retrieved
+from specrag.timeline import Timeline
+from specrag.types import Decision, Passage, Role
+
+
+class Retrieval:
+    """One retrieval; `found` and `evidence` are there once its events are through."""
+
+    def __init__(self, tools: Tools, timeline: Timeline, collection: str) -> None:
+        self._tools = tools
+        self._t = timeline
+        self._collection = collection
+        self.found: Retrieved
+        self.evidence: Evidence
+        """Set only if sentences were compared."""
+
+    async def events(
+        self,
+        query: str,
+        parent: SpanStarted,
+        *,
+        known: Sequence[Passage] = (),
+        compare_above: int | None = None,
+    ) -> AsyncGenerator[Event]:
+        """Find the passages for `query`; `known` are those of earlier hops.
+
+        With more passages than `compare_above` their sentences are compared with the query as well.
+
+        Raises:
+            UsageError: the collection is empty.
+            StoreError: the collection is missing, or its vectors come from another embedder.
+        """
+        t, retriever = self._t, self._tools.retriever
+        span = t.start("retrieve", parent)
+        yield span
+        step = t.start("embed", span)
+        yield step
+        vector = await asyncio.to_thread(retriever.embed, query, self._collection)
+        yield t.end(step)
+        step = t.start("search", span)
+        yield step
+        self.found = await asyncio.to_thread(
+            retriever.search, vector, self._collection, self._tools.settings.retrieve
+        )
+        found = self.found.passages
+        if not found:
+            raise UsageError(
+                f"The collection “{self._collection}” has no documents yet; add one and ask again."
+            )
+        yield PassagesRetrieved(at_ms=t.now(), passages=joined(known, found))
+        yield t.end(step)
+        if compare_above is not None and len(found) > compare_above:
+            step = t.start("evidence", span)
+            yield step
+            self.evidence = await asyncio.to_thread(self._tools.evidence.compare, self.found)
+            yield t.end(step)
+        yield t.end(span, passages=len(found))
+
+
+async def answer_from_all(
+    tools: Tools,
+    timeline: Timeline,
+    question: str,
+    passages: Sequence[Passage],
+    parent: SpanStarted,
+    *,
+    decision: Decision,
+    role: Role = "verifier",
+    notes: Sequence[str] = (),
+) -> AsyncGenerator[Event]:
+    """One model writes the answer from all passages, in a span named after why it does.
+
+    Raises:
+        ModelError: the model cannot write it.
+    """
+    settings = tools.settings
+    span = timeline.start("fallback" if decision.kind == "fallback" else "answer", parent, role=role)
+    yield span
+    async with aclosing(
+        write_answer(
+            tools.verifier if role == "verifier" else tools.drafter,
+            question,
+            passages,
+            decision=decision,
+            role=role,
+            max_tokens=settings.fallback_tokens,
+            timeline=timeline,
+            notes=notes,
+        )
+    ) as writing:
+        async for event in writing:
+            yield event
+    yield timeline.end(span)
+
+
+def joined(known: Sequence[Passage], found: Sequence[Passage]) -> tuple[Passage, ...]:
+    """All passages, each once, as and in the order in which they were first found."""
+    unique: dict[str, Passage] = {}
+    for passage in (*known, *found):
+        unique.setdefault(passage.id, passage)
+    return tuple(unique.values())
+
+
+def counted(passages: int) -> str:
+    """How a reason speaks of all passages."""
+    return "the only passage" if passages == 1 else f"all {passages} passages"
