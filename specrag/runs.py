@@ -1,21 +1,20 @@
 """Runs live here, on the server, and not in the page that started them.
 
-A run is a task that appends events to its log; any number of readers follow the log from its beginning, so a
-page that reloads picks up where the run is. A run ends by itself, by Stop, or by its deadline, and its trace
-is kept in every case.
+A run is a task that records events; any number of readers follow the recording from its beginning, so a page
+that reloads picks up where the run is. A run ends by itself, by Stop, or by its deadline, waiting in line or
+not, and its trace is kept in every case.
 """
 
 import asyncio
 import logging
-import time
 from collections import OrderedDict
 from collections.abc import AsyncGenerator
-from contextlib import aclosing
 from dataclasses import replace
 
 from specrag.errors import SpecragError
-from specrag.events import Event, RunCancelled, RunFailed, RunFinished
+from specrag.events import RunFailed
 from specrag.pipelines.base import Pipeline, Request
+from specrag.recording import Recording
 from specrag.tracing.store import TraceStore
 from specrag.tracing.trace import Trace, TraceFold, fold
 from specrag.types import ErrorInfo
@@ -39,7 +38,7 @@ class Runs:
 
     @property
     def active(self) -> int:
-        """Runs that have not ended."""
+        """Runs that have not ended, those that wait for their turn among them."""
         return sum(not run.ended for run in self._live.values())
 
     def start(self, pipeline: Pipeline, request: Request) -> str:
@@ -62,15 +61,15 @@ class Runs:
         if run is None or run.task is None:
             yield await asyncio.to_thread(self._store.load, run_id)
             return
-        folding = TraceFold()
+        log, folding = run.recording, TraceFold()
         seen = 0
         while True:
             ended = run.ended
-            for event in run.events[seen:]:
+            for event in log.events[seen:]:
                 folding.apply(event)
-            seen = len(run.events)
+            seen = len(log.events)
             if seen:
-                yield folding.trace if ended else replace(folding.trace, elapsed_ms=run.now_ms)
+                yield folding.trace if ended else replace(folding.trace, elapsed_ms=log.now_ms)
             if ended:
                 return
             await asyncio.wait([run.task], timeout=every_s)
@@ -101,54 +100,37 @@ class Runs:
             await self.stop(run_id, reason="The server is shutting down.")
 
     async def _run(self, run: "_Run", pipeline: Pipeline, request: Request) -> None:
+        log = run.recording
         try:
-            async with asyncio.timeout(self._deadline_s), aclosing(pipeline.run(request)) as events:
-                async for event in events:
-                    run.events.append(event)
-        except TimeoutError:
-            reason = f"The run took longer than {self._deadline_s:g} s and was stopped (SPECRAG_DEADLINE_S)."
-            run.close(RunCancelled(at_ms=run.now_ms, reason=reason))
+            await log.record(pipeline, request, deadline_s=self._deadline_s)
         except asyncio.CancelledError:
-            run.close(RunCancelled(at_ms=run.now_ms, reason=run.stop_reason))
+            log.cancel(run.stop_reason)
         except Exception:  # noqa: BLE001 - a bug of ours must not leave its readers waiting
             _log.exception("run %s failed unexpectedly", request.run_id)
             message = "The run failed unexpectedly; the server's log says where."
-            error = ErrorInfo(type="internal", message=message)
-            run.close(RunFailed(at_ms=run.now_ms, error=error))
+            log.close(RunFailed(at_ms=log.now_ms, error=ErrorInfo(type="internal", message=message)))
         try:
-            await asyncio.shield(asyncio.to_thread(self._keep, run))
+            await asyncio.shield(asyncio.to_thread(self._keep, log))
         except SpecragError:
             _log.exception("run %s could not be kept", request.run_id)
         finally:
             run.done = True
 
-    def _keep(self, run: "_Run") -> None:
-        if run.events and isinstance(run.events[-1], RunFinished | RunFailed | RunCancelled):
-            self._store.save(fold(run.events), run.events)
+    def _keep(self, log: Recording) -> None:
+        if log.complete:
+            self._store.save(fold(log.events), log.events)
 
 
 class _Run:
-    """The log of one run."""
+    """A recording with the task that makes it."""
 
     def __init__(self) -> None:
-        self.events: list[Event] = []
+        self.recording = Recording()
         self.done = False
         self.stop_reason = "The run was cancelled."
         self.task: asyncio.Task[None] | None = None
-        self._started = time.perf_counter()
 
     @property
     def ended(self) -> bool:
         """Whether nothing more will come; a task that is cancelled before it began never sets `done`."""
         return self.done or (self.task is not None and self.task.done())
-
-    def close(self, event: RunCancelled | RunFailed) -> None:
-        """Put the last event; a run that never told of its start has no story to end."""
-        if self.events:
-            self.events.append(event)
-
-    @property
-    def now_ms(self) -> float:
-        """Milliseconds since the run was started, never before its last event."""
-        clock = (time.perf_counter() - self._started) * 1000
-        return max(clock, self.events[-1].at_ms if self.events else 0.0)

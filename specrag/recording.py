@@ -1,0 +1,62 @@
+"""The events of one run as they come, and a last one for a run that is ended from outside.
+
+A pipeline tells its own end; what it cannot tell is that it was stopped or took too long. Whoever runs it,
+the page's server or the Python API, records it here, so that every story has an end and is kept.
+"""
+
+import asyncio
+import time
+from collections.abc import AsyncGenerator
+from contextlib import aclosing
+
+from specrag.events import Event, Queued, RunCancelled, RunFailed, RunFinished
+from specrag.pipelines.base import Pipeline, Request
+
+
+class Recording:
+    """The log of one run. Its clock starts when the recording is made."""
+
+    def __init__(self) -> None:
+        self.events: list[Event] = []
+        self._started = time.perf_counter()
+
+    @property
+    def now_ms(self) -> float:
+        """Milliseconds since the run was started, never before its last event."""
+        clock = (time.perf_counter() - self._started) * 1000
+        return max(clock, self.events[-1].at_ms if self.events else 0.0)
+
+    @property
+    def complete(self) -> bool:
+        """Whether the last event is the end of a run."""
+        return bool(self.events) and isinstance(self.events[-1], RunFinished | RunFailed | RunCancelled)
+
+    def cancel(self, reason: str) -> None:
+        """End the story here; does nothing to one that has ended or that never began."""
+        self.close(RunCancelled(at_ms=self.now_ms, reason=reason))
+
+    def close(self, event: RunCancelled | RunFailed) -> None:
+        """Put the last event; a run that never told of its start has no story to end."""
+        if self.events and not self.complete:
+            self.events.append(event)
+
+    async def stream(self, pipeline: Pipeline, request: Request) -> AsyncGenerator[Event]:
+        """Run at the reader's pace; closing it closes the pipeline."""
+        async with aclosing(pipeline.run(request)) as events:
+            async for event in events:
+                self.events.append(event)
+                yield event
+
+    async def record(self, pipeline: Pipeline, request: Request, *, deadline_s: float) -> None:
+        """Run to the end, for at most `deadline_s` seconds; a wait for the run's turn does not count."""
+        loop = asyncio.get_running_loop()
+        limit = asyncio.timeout(deadline_s)
+        try:
+            async with limit, aclosing(self.stream(pipeline, request)) as events:
+                async for event in events:
+                    if isinstance(event, Queued):
+                        limit.reschedule(None if event.ahead else loop.time() + deadline_s)
+        except TimeoutError:
+            if not limit.expired():
+                raise
+            self.cancel(f"The run took longer than {deadline_s:g} s and was stopped (SPECRAG_DEADLINE_S).")
