@@ -1,26 +1,39 @@
-"""From K passages to m subsets of k: the multi-perspective sampling of the paper (section 3.2).
+"""From K passages to m subsets of k: five strategies behind one signature, or one of your own.
 
-1. k-means with k clusters over question-conditioned embeddings of the passages.
-2. A subset takes one passage from each cluster.
-3. Repeat until there are m unique subsets, or until no new one can exist.
+- `multi-perspective` (paper, section 3.2): a subset takes one passage from each of k clusters.
+- `semantic`: a subset is one of m clusters, cut to its k best passages.
+- `disjoint`: one passage from each cluster without replacement; no passage is read twice.
+- `contiguous`: slices of k in order of rank, as they were retrieved.
+- `random`: k passages drawn by the seed; the paper's ablation.
 
-Where the paper draws blindly, each cluster here deals its passages best first and starts over when it is
-through, so the best evidence is always read and every passage is, as far as m reaches. Draws after the first
-round are shuffled by the seed. When the product of the cluster sizes is below m there are fewer subsets than
-asked for, and the note says so.
+Passages come best first, and subsets name theirs in that order. Every strategy ends, whatever it is given:
+where m unique subsets do not exist there are fewer, and the note says so.
 """
 
 import math
-import warnings
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from random import Random
-from typing import Any
+from typing import Any, Protocol, assert_never
 
-import numpy as np
-
+from specrag.clusters import cluster, condition_on_question, members
+from specrag.draws import combination, distinct, one_of_each
 from specrag.perspective import perspectives
-from specrag.types import Passage, Subset
+from specrag.types import PartitionName, Passage, Subset
+
+__all__ = [
+    "Partition",
+    "Partitioner",
+    "condition_on_question",
+    "contiguous",
+    "disjoint",
+    "form",
+    "multi_perspective",
+    "partition",
+    "partitioner",
+    "random_subsets",
+    "semantic",
+]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -29,86 +42,214 @@ class Partition:
 
     subsets: tuple[Subset, ...]
     note: str | None = None
+    singletons: tuple[str, ...] = ()
+    """Ids of the passages that are a cluster of their own, and so in every one of several subsets."""
 
 
-def condition_on_question(vectors: Any, question: Any) -> Any:
-    """Embeddings (K, d) seen from the question (d,): the products whose sum is the similarity, normalised.
+class Partitioner(Protocol):
+    """What forms subsets: one of the five strategies, or a function of your own (`form` helps with it)."""
 
-    Two passages are near each other when they resemble the question in the same way.
+    def __call__(  # noqa: D102 - see the class
+        self, passages: Sequence[Passage], vectors: Any, /, *, m: int, k: int, seed: int
+    ) -> Partition: ...
+
+
+def partition(
+    passages: Sequence[Passage],
+    vectors: Any,
+    *,
+    strategy: PartitionName | Partitioner,
+    m: int,
+    k: int,
+    seed: int,
+    question: str = "",
+) -> Partition:
+    """Partition passages, best first, with their question-conditioned embeddings (K, d).
+
+    The words of `question` are left out of the names of the subsets. What a function of your own returns is
+    checked, and its subsets may leave their perspective empty.
+
+    Raises:
+        ValueError: there is no passage, m or k is below 1, or a function of your own breaks the rules.
     """
-    products = np.asarray(vectors) * np.asarray(question)[None, :]
-    norms = np.linalg.norm(products, axis=1, keepdims=True)
-    return products / np.maximum(norms, 1e-12)
+    _check(passages, vectors, m, k)
+    if isinstance(strategy, str):
+        made = partitioner(strategy)(passages, vectors, m=m, k=k, seed=seed)
+        return _named(made, passages, question) if question else made
+    made = strategy(passages, vectors, m=m, k=k, seed=seed)
+    _check_subsets(made, {passage.id for passage in passages})
+    return made if all(subset.perspective for subset in made.subsets) else _named(made, passages, question)
+
+
+def partitioner(name: PartitionName) -> Partitioner:
+    """The strategy of that name."""
+    match name:
+        case "multi-perspective":
+            return multi_perspective
+        case "semantic":
+            return semantic
+        case "disjoint":
+            return disjoint
+        case "contiguous":
+            return contiguous
+        case "random":
+            return random_subsets
+        case _:
+            assert_never(name)
 
 
 def multi_perspective(passages: Sequence[Passage], vectors: Any, *, m: int, k: int, seed: int) -> Partition:
-    """Partition passages, best first, with their question-conditioned embeddings (K, d).
+    """One passage from each of k clusters, until there are m unique subsets or no new one can exist.
+
+    Where the paper draws blindly, each cluster here deals its passages best first and starts over when it is
+    through, so the best evidence is always read and every passage is, as far as m reaches. Draws after the
+    first round are shuffled by the seed.
 
     Raises:
         ValueError: there is no passage, or m or k is below 1.
     """
-    if not passages or m < 1 or k < 1:
-        raise ValueError("a partition needs at least one passage, one subset and one passage in a subset")
-    # k clusters of one passage each would leave a single subset: two passages make two drafts, not one
-    labels = _cluster(np.asarray(vectors), min(k, max(1, len(passages) - 1)), seed)
-    clusters = [[i for i, label in enumerate(labels) if label == wanted] for wanted in sorted(set(labels))]
-    chosen = _sample(clusters, m, Random(seed))  # noqa: S311 - reproducible on purpose
-    words = perspectives([[passages[i] for i in indices] for indices in chosen])
+    _check(passages, vectors, m, k)
+    labels = cluster(vectors, _size(passages, k), seed)
+    clusters = members(labels)
+    groups = one_of_each(clusters, m, Random(seed))  # noqa: S311 - reproducible on purpose
+    alone = [rows[0] for rows in clusters if len(rows) == 1 and len(groups) > 1]
+    notes = [_few_clusters(len(clusters), k, passages), _fewer(m, len(groups)), _unread(passages, groups)]
+    if alone:
+        titles = ", ".join(f"“{passages[row].title}”" for row in alone)
+        notes.append(f"A cluster of its own, so in every draft: {titles}.")
+    made = form(passages, groups, labels=labels, notes=notes)
+    return replace(made, singletons=tuple(passages[row].id for row in alone))
+
+
+def semantic(passages: Sequence[Passage], vectors: Any, *, m: int, k: int, seed: int) -> Partition:
+    """A subset is one of m clusters; a cluster of more than k passages keeps its k best.
+
+    Raises:
+        ValueError: there is no passage, or m or k is below 1.
+    """
+    _check(passages, vectors, m, k)
+    labels = cluster(vectors, m, seed)
+    groups = [tuple(rows[:k]) for rows in members(labels)]
+    unread = _unread(passages, groups, why=f"a cluster keeps its {k} best")
+    return form(passages, groups, labels=labels, notes=[_fewer(m, len(groups)), unread])
+
+
+def disjoint(passages: Sequence[Passage], vectors: Any, *, m: int, k: int, seed: int) -> Partition:
+    """Every one of the m * k best passages in exactly one subset; sizes differ by at most 1.
+
+    The clusters are dealt out one after the other, a passage to each subset in turn. A cluster of at most m
+    passages therefore never gives two of them to one subset.
+
+    Raises:
+        ValueError: there is no passage, or m or k is below 1.
+    """
+    _check(passages, vectors, m, k)
+    read = passages[: m * k]
+    labels = cluster(vectors[: len(read)], k, seed)
+    deck = [row for rows in members(labels) for row in rows]
+    count = min(m, len(read))
+    groups = [tuple(sorted(deck[number::count])) for number in range(count)]
+    unread = _unread(passages, groups, why=f"{m} subsets of {k} hold no more")
+    return form(read, groups, labels=labels, notes=[_fewer(m, count), unread])
+
+
+def contiguous(passages: Sequence[Passage], vectors: Any, *, m: int, k: int, seed: int) -> Partition:
+    """Slices of k passages in order of rank; the last one may be shorter.
+
+    Clusters do not shape the subsets; they are found all the same, to show what a slice covers.
+
+    Raises:
+        ValueError: there is no passage, or m or k is below 1.
+    """
+    _check(passages, vectors, m, k)
+    slices = [tuple(range(at, min(at + k, len(passages)))) for at in range(0, len(passages), k)]
+    groups = slices[:m]
+    unread = _unread(passages, groups, why=f"{m} subsets of {k} hold no more")
+    labels = cluster(vectors, _size(passages, k), seed)
+    return form(passages, groups, labels=labels, notes=[_fewer(m, len(groups)), unread])
+
+
+def random_subsets(passages: Sequence[Passage], vectors: Any, *, m: int, k: int, seed: int) -> Partition:
+    """Unique subsets of k passages, m of them, each as likely as any other.
+
+    Clusters do not shape the subsets; they are found all the same, to show what a subset covers.
+
+    Raises:
+        ValueError: there is no passage, or m or k is below 1.
+    """
+    _check(passages, vectors, m, k)
+    count, size = len(passages), _size(passages, k)
+    possible = math.comb(count, size)
+    random = Random(seed)  # noqa: S311 - reproducible on purpose
+    groups = [combination(rank, count, size) for rank in distinct(min(m, possible), possible, random)]
+    labels = cluster(vectors, size, seed)
+    return form(passages, groups, labels=labels, notes=[_fewer(m, len(groups)), _unread(passages, groups)])
+
+
+def form(
+    passages: Sequence[Passage],
+    groups: Sequence[Sequence[int]],
+    *,
+    labels: Sequence[int] | None = None,
+    notes: Sequence[str | None] = (),
+) -> Partition:
+    """The partition of `groups`, each the places of its passages in `passages`, best first.
+
+    `labels` are the clusters of the passages, where they are known.
+    """
+    names = perspectives([[passages[row] for row in rows] for rows in groups])
     subsets = tuple(
         Subset(
             id=f"s{number}",
-            perspective=perspective,
-            passage_ids=tuple(passages[i].id for i in indices),
-            clusters=tuple(int(labels[i]) for i in indices),
+            perspective=name,
+            passage_ids=tuple(passages[row].id for row in rows),
+            clusters=tuple(labels[row] for row in rows) if labels else (),
         )
-        for number, (indices, perspective) in enumerate(zip(chosen, words, strict=True), 1)
+        for number, (rows, name) in enumerate(zip(groups, names, strict=True), 1)
     )
-    return Partition(subsets=subsets, note=_note(clusters, passages, asked=m, got=len(subsets), k=k))
+    return Partition(subsets=subsets, note=" ".join(note for note in notes if note) or None)
 
 
-def _cluster(vectors: Any, k: int, seed: int) -> list[int]:
-    """Cluster labels, numbered in order of first appearance, so that cluster 0 holds the best passage."""
-    from sklearn.cluster import KMeans
-    from sklearn.exceptions import ConvergenceWarning
-
-    with warnings.catch_warnings():  # identical passages give fewer clusters than asked; that is fine
-        warnings.simplefilter("ignore", ConvergenceWarning)
-        raw = KMeans(n_clusters=k, n_init=10, random_state=seed).fit_predict(vectors)
-    order = {label: number for number, label in enumerate(dict.fromkeys(raw.tolist()))}
-    return [order[label] for label in raw.tolist()]
+def _size(passages: Sequence[Passage], k: int) -> int:
+    """k, or fewer: a single subset of everything is no speculation, so two passages make two drafts."""
+    return min(k, max(1, len(passages) - 1))
 
 
-def _sample(clusters: list[list[int]], m: int, random: Random) -> list[tuple[int, ...]]:
-    """Up to m unique tuples with one member of each cluster, each tuple in order of rank."""
-    possible = math.prod(len(cluster) for cluster in clusters)
-    dealers = [_deal(cluster, random) for cluster in clusters]
-    chosen: dict[tuple[int, ...], None] = {}
-    for _ in range(50 * m):
-        if len(chosen) == min(m, possible):
-            break
-        chosen.setdefault(tuple(sorted(next(dealer) for dealer in dealers)))
-    return list(chosen)
+def _named(made: Partition, passages: Sequence[Passage], question: str) -> Partition:
+    by_id = {passage.id: passage for passage in passages}
+    groups = [[by_id[passage_id] for passage_id in subset.passage_ids] for subset in made.subsets]
+    names = perspectives(groups, question=question)
+    subsets = (replace(subset, perspective=name) for subset, name in zip(made.subsets, names, strict=True))
+    return replace(made, subsets=tuple(subsets))
 
 
-def _deal(cluster: list[int], random: Random) -> Iterator[int]:
-    """Members of a cluster without end: best first in the first round, shuffled in the later ones."""
-    yield from cluster
-    while True:
-        again = list(cluster)
-        random.shuffle(again)
-        yield from again
+def _check(passages: Sequence[Passage], vectors: Any, m: int, k: int) -> None:
+    if not passages or m < 1 or k < 1:
+        raise ValueError("a partition needs at least one passage, one subset and one passage in a subset")
+    if len(vectors) != len(passages):
+        raise ValueError(f"{len(passages)} passages need as many vectors, not {len(vectors)}")
 
 
-def _note(
-    clusters: list[list[int]], passages: Sequence[Passage], *, asked: int, got: int, k: int
-) -> str | None:
-    notes = []
-    if len(clusters) < k:
-        notes.append(f"Only {len(clusters)} of {k} clusters exist among {len(passages)} passages.")
-    if got < asked:
-        notes.append(f"Only {got} of {asked} unique subsets exist, so there are {got} drafts.")
-    singles = [cluster[0] for cluster in clusters if len(cluster) == 1]
-    if singles and got > 1:
-        titles = ", ".join(f"“{passages[i].title}”" for i in singles)
-        notes.append(f"A cluster of its own, so in every draft: {titles}.")
-    return " ".join(notes) or None
+def _check_subsets(made: Partition, known: set[str]) -> None:
+    """A function of one's own must not break what the steps after it rely on."""
+    if not made.subsets or len({subset.id for subset in made.subsets}) < len(made.subsets):
+        raise ValueError("a partition needs at least one subset, and every subset an id of its own")
+    for subset in made.subsets:
+        ids = subset.passage_ids
+        if not ids or len(set(ids)) < len(ids) or not known.issuperset(ids):
+            raise ValueError(f"the subset “{subset.id}” must name retrieved passages, each of them once")
+
+
+def _few_clusters(found: int, k: int, passages: Sequence[Passage]) -> str | None:
+    return None if found >= k else f"Only {found} of {k} clusters exist among {len(passages)} passages."
+
+
+def _fewer(asked: int, got: int) -> str | None:
+    drafts = "is 1 draft" if got == 1 else f"are {got} drafts"
+    return None if got >= asked else f"Only {got} of {asked} unique subsets exist, so there {drafts}."
+
+
+def _unread(passages: Sequence[Passage], groups: Sequence[Sequence[int]], *, why: str = "") -> str | None:
+    left = len(passages) - len({row for rows in groups for row in rows})
+    be = "is" if left == 1 else "are"
+    return f"{left} of {len(passages)} passages {be} in no draft{': ' if why else ''}{why}." if left else None

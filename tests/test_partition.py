@@ -1,10 +1,25 @@
 """The partition: what a run reads, and in which company."""
 
+from collections.abc import Sequence
+from typing import Any, get_args
+
 import numpy as np
 import pytest
 
-from specrag.partition import Partition, condition_on_question, multi_perspective
-from specrag.types import Passage
+from specrag.draws import combination
+from specrag.partition import (
+    Partition,
+    condition_on_question,
+    contiguous,
+    disjoint,
+    form,
+    multi_perspective,
+    partition,
+    random_subsets,
+    semantic,
+)
+from specrag.perspective import perspectives
+from specrag.types import PartitionName, Passage, Subset
 
 
 def passages(count: int) -> list[Passage]:
@@ -60,7 +75,14 @@ def test_fewer_unique_subsets_than_asked_end_and_are_said() -> None:
 
 
 def test_a_singleton_cluster_is_said() -> None:
-    assert "“Title 0”" in (split(1, 7).note or "")
+    made = split(1, 7)
+    assert "“Title 0”" in (made.note or "")
+    assert made.singletons == ("p0",)
+    assert all("p0" in subset.passage_ids for subset in made.subsets)
+
+
+def test_without_a_singleton_none_is_named() -> None:
+    assert split(4, 4).singletons == ()
 
 
 def test_identical_passages_give_one_cluster_and_still_work() -> None:
@@ -85,12 +107,6 @@ def test_no_passage_is_refused() -> None:
         multi_perspective([], np.ones((0, 2)), m=4, k=2, seed=0)
 
 
-def test_the_perspective_names_what_sets_a_subset_apart() -> None:
-    for subset in split(4, 4).subsets:
-        assert "word" in subset.perspective
-        assert "common" not in subset.perspective.split(", ")[:2]
-
-
 def test_conditioning_groups_passages_by_what_they_share_with_the_question() -> None:
     question = np.array([1.0, 1.0, 0.0])
     vectors = np.array([[1.0, 0.0, 5.0], [1.0, 0.1, -5.0], [0.0, 1.0, 5.0]])
@@ -99,3 +115,172 @@ def test_conditioning_groups_passages_by_what_they_share_with_the_question() -> 
     far = conditioned[0] @ conditioned[2]
     assert near > 0.9
     assert far < 0.1
+
+
+def ids(made: Partition) -> list[tuple[str, ...]]:
+    return [subset.passage_ids for subset in made.subsets]
+
+
+def test_semantic_keeps_the_best_of_a_cluster_and_says_what_is_left_out() -> None:
+    made = semantic(passages(8), two_groups(5, 3), m=2, k=2, seed=0)
+    assert ids(made) == [("p0", "p1"), ("p5", "p6")]
+    assert [subset.clusters for subset in made.subsets] == [(0, 0), (1, 1)]
+    assert made.note == "4 of 8 passages are in no draft: a cluster keeps its 2 best."
+
+
+def test_disjoint_mixes_the_clusters_and_reads_everything_once() -> None:
+    made = disjoint(passages(8), two_groups(4, 4), m=4, k=2, seed=0)
+    assert ids(made) == [("p0", "p4"), ("p1", "p5"), ("p2", "p6"), ("p3", "p7")]
+    assert all(subset.clusters == (0, 1) for subset in made.subsets)
+    assert made.note is None
+
+
+def test_disjoint_reads_the_best_when_not_all_fit() -> None:
+    made = disjoint(passages(6), two_groups(3, 3), m=2, k=2, seed=0)
+    assert sorted(passage for subset in ids(made) for passage in subset) == ["p0", "p1", "p2", "p3"]
+    assert made.note == "2 of 6 passages are in no draft: 2 subsets of 2 hold no more."
+
+
+def test_contiguous_takes_slices_in_order_of_rank() -> None:
+    made = contiguous(passages(8), two_groups(4, 4), m=4, k=2, seed=0)
+    assert ids(made) == [("p0", "p1"), ("p2", "p3"), ("p4", "p5"), ("p6", "p7")]
+    assert [subset.clusters for subset in made.subsets] == [(0, 0), (0, 0), (1, 1), (1, 1)]
+    assert made.note is None
+
+
+def test_contiguous_says_when_fewer_slices_exist() -> None:
+    made = contiguous(passages(5), two_groups(3, 2), m=4, k=2, seed=0)
+    assert ids(made) == [("p0", "p1"), ("p2", "p3"), ("p4",)]
+    assert made.note == "Only 3 of 4 unique subsets exist, so there are 3 drafts."
+
+
+def test_random_subsets_follow_the_seed_and_reach_every_subset() -> None:
+    def drawn(seed: int) -> list[tuple[str, ...]]:
+        return ids(random_subsets(passages(4), two_groups(2, 2), m=1, k=2, seed=seed))
+
+    assert drawn(3) == drawn(3)
+    assert len({drawn(seed)[0] for seed in range(60)}) == 6  # 4 over 2
+
+
+def test_random_subsets_of_two_passages_are_two_drafts() -> None:
+    assert sorted(ids(random_subsets(passages(2), np.eye(2), m=4, k=2, seed=0))) == [("p0",), ("p1",)]
+
+
+def test_combinations_are_counted_in_lexicographic_order() -> None:
+    # written out: the 6 pairs of 4
+    pairs = [combination(rank, 4, 2) for rank in range(6)]
+    assert pairs == [(0, 1), (0, 2), (0, 3), (1, 2), (1, 3), (2, 3)]
+
+
+def test_fifty_random_subsets_of_twenty_five_in_fifty_are_drawn_at_once() -> None:
+    """126 billion subsets exist; listing them would never end."""
+    made = random_subsets(passages(50), np.random.default_rng(0).normal(size=(50, 3)), m=50, k=25, seed=0)
+    assert len(set(ids(made))) == 50
+
+
+@pytest.mark.parametrize("name", get_args(PartitionName))
+def test_every_strategy_has_its_name(name: PartitionName) -> None:
+    strategies = {
+        "multi-perspective": multi_perspective,
+        "semantic": semantic,
+        "disjoint": disjoint,
+        "contiguous": contiguous,
+        "random": random_subsets,
+    }
+    vectors = two_groups(5, 3)
+    by_name = partition(passages(8), vectors, strategy=name, m=3, k=2, seed=5)
+    assert by_name == strategies[name](passages(8), vectors, m=3, k=2, seed=5)
+
+
+@pytest.mark.parametrize("name", get_args(PartitionName))
+def test_every_strategy_refuses_nothing_to_do(name: PartitionName) -> None:
+    for count, m, k in ((0, 4, 2), (3, 0, 2), (3, 4, 0)):
+        with pytest.raises(ValueError, match="at least one passage"):
+            partition(passages(count), np.ones((count, 2)), strategy=name, m=m, k=k, seed=0)
+    with pytest.raises(ValueError, match="3 passages need as many vectors, not 2"):
+        partition(passages(3), np.ones((2, 2)), strategy=name, m=4, k=2, seed=0)
+
+
+def best_and_each(found: Sequence[Passage], vectors: Any, *, m: int, k: int, seed: int) -> Partition:
+    """A strategy of a user: the best passage with each of the others."""
+    return form(found, [(0, other) for other in range(1, len(found))][:m])
+
+
+def test_a_function_of_ones_own_partitions_too() -> None:
+    made = partition(passages(4), np.eye(4), strategy=best_and_each, m=2, k=2, seed=0)
+    assert ids(made) == [("p0", "p1"), ("p0", "p2")]
+    assert all(subset.perspective for subset in made.subsets)
+
+
+@pytest.mark.parametrize(
+    ("subsets", "sentence"),
+    [
+        ((), "at least one subset"),
+        ((("a", ("p0",)), ("a", ("p1",))), "an id of its own"),
+        ((("a", ()),), "“a” must name retrieved passages"),
+        ((("a", ("p0", "p0")),), "each of them once"),
+        ((("a", ("p9",)),), "“a” must name retrieved passages"),
+    ],
+)
+def test_a_function_of_ones_own_cannot_break_what_follows(
+    subsets: tuple[tuple[str, tuple[str, ...]], ...], sentence: str
+) -> None:
+    def broken(found: Sequence[Passage], vectors: Any, *, m: int, k: int, seed: int) -> Partition:
+        return Partition(
+            subsets=tuple(Subset(id=name, perspective="x", passage_ids=read) for name, read in subsets)
+        )
+
+    with pytest.raises(ValueError, match=sentence):
+        partition(passages(4), np.eye(4), strategy=broken, m=2, k=2, seed=0)
+
+
+def about(name: str, title: str, text: str) -> Passage:
+    return Passage(
+        id=name,
+        document_id=name,
+        title=title,
+        text=text,
+        page=None,
+        source="f.md",
+        published_at=None,
+        score=0.5,
+    )
+
+
+LIMITS = about(
+    "a", "Owner's manual", "The manual of the bike. After that the rack carries a load. All racks do."
+)
+TYRES = about("b", "Brakes and tyres", "Tyres of the bike need pressure. Brakes of the bike need pads.")
+PRICES = about("c", "Price list", "The price of the bike. Every price has a tax, and the list says which.")
+TRAVEL = about("d", "Travel", "Travel by train with the bike. A train takes the bike to the station.")
+
+
+def test_a_perspective_names_what_sets_a_subset_apart_and_all_its_passages() -> None:
+    first, second = perspectives([[LIMITS, TYRES], [PRICES, TRAVEL]])
+    assert first.split(", ")[0] in {"brakes", "tyres", "manual"}
+    assert {"manual"} & set(first.split(", "))
+    assert {"brakes", "tyres"} & set(first.split(", "))
+    assert {"price", "list"} & set(second.split(", "))
+    assert {"train", "travel"} & set(second.split(", "))
+    assert "bike" not in first + second
+
+
+def test_a_perspective_says_no_word_twice_and_no_empty_one() -> None:
+    names = perspectives([[about("a", "Rack", "racks rack all after every one")], [PRICES]])
+    assert names[0] == "rack"
+
+
+def test_the_words_of_the_question_do_not_name_a_subset() -> None:
+    vectors = np.eye(4)
+    found = [PRICES, LIMITS, TYRES, TRAVEL]
+
+    def named(question: str) -> str:
+        made = partition(found, vectors, strategy="contiguous", m=4, k=1, seed=0, question=question)
+        return made.subsets[0].perspective
+
+    assert "price" in named("").split(", ")
+    assert "price" not in named("What are the prices?").split(", ")
+
+
+def test_a_subset_without_a_telling_word_has_the_title_of_its_best_passage() -> None:
+    assert perspectives([[about("a", "12/7", "3 + 4")], [PRICES]])[0] == "12/7"
