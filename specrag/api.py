@@ -1,0 +1,246 @@
+"""The Python API: the parts of the page and the command line behind one object.
+
+A `Rag` is made once and asked often: it loads each part when it is first needed and lets go of everything in
+`close`. What it returns is a trace, the value that the page draws; what goes wrong is raised.
+"""
+
+import asyncio
+import logging
+import threading
+from collections.abc import AsyncGenerator, Iterable, Iterator, Mapping, Sequence
+from contextlib import aclosing, contextmanager
+from pathlib import Path
+from types import TracebackType
+from typing import Any, ClassVar, Self, get_args
+
+from specrag.background import Background
+from specrag.build import Parts
+from specrag.config import Settings, load_settings
+from specrag.errors import SpecragError, StoreError, TraceError, UsageError
+from specrag.events import Event
+from specrag.ingest.files import files_of
+from specrag.ingest.index import IngestResult
+from specrag.library import OWN, SAMPLE, documents_of
+from specrag.models.base import LanguageModel
+from specrag.overrides import for_one_run, with_overrides
+from specrag.partition import Partitioner
+from specrag.pipelines.base import Pipeline, Request, check_question
+from specrag.recording import Recording
+from specrag.sample import ensure_sample
+from specrag.tracing.trace import Trace, fold
+from specrag.types import PartitionName, PipelineName
+
+_log = logging.getLogger(__name__)
+
+
+class RunError(SpecragError):
+    """A run that began and gave no answer. `trace` tells how far it came, `trace.error.type` what failed."""
+
+    kind: ClassVar[str] = "run"
+
+    def __init__(self, trace: Trace) -> None:
+        super().__init__(trace.error.message if trace.error else "The run gave no answer.")
+        self.trace = trace
+
+
+class Rag:
+    """Documents, models and pipelines under one set of settings.
+
+    `drafter`, `verifier` and `partition` are names, as in the settings, or your own: an object that is a
+    `LanguageModel`, a function that is a `Partitioner`. Any other setting is a keyword (`drafts=6`); what is
+    not given comes from `settings` or else from the environment. With `in_memory` documents live and die with
+    this object.
+
+    Raises:
+        UsageError: a setting is unknown or out of range.
+    """
+
+    def __init__(
+        self,
+        settings: Settings | None = None,
+        *,
+        drafter: str | LanguageModel | None = None,
+        verifier: str | LanguageModel | None = None,
+        partition: PartitionName | Partitioner | None = None,
+        in_memory: bool = False,
+        **overrides: Any,
+    ) -> None:
+        given = {"drafter": drafter, "verifier": verifier, "partition": partition}
+        named = {name: value for name, value in given.items() if isinstance(value, str)}
+        self.settings = with_overrides(settings or load_settings(), {**named, **overrides})
+        self._parts = Parts(
+            self.settings,
+            in_memory=in_memory,
+            drafter=None if isinstance(drafter, str) else drafter,
+            verifier=None if isinstance(verifier, str) else verifier,
+            partitioner=None if isinstance(partition, str) else partition,
+        )
+        self._making = threading.Lock()
+        self._background = Background()
+        self._sample_is_ready = False
+        self._closed = False
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Stop what still runs here and let go of the store and of the threads."""
+        self._closed = True
+        self._background.close()
+        with self._making:
+            self._parts.close()
+
+    def add(
+        self, paths: str | Path | Iterable[str | Path], *, collection: str = OWN
+    ) -> tuple[IngestResult, ...]:
+        """Read files and folders into a collection; one result for each file, failures included.
+
+        Raises:
+            UsageError: a path does not exist.
+            StoreError: the collection is the read-only sample, or the store cannot be opened.
+        """
+        if collection == SAMPLE:
+            raise StoreError(f"The collection “{SAMPLE}” is read-only; add to another one.")
+        listed = [paths] if isinstance(paths, str | Path) else list(paths)
+        files = files_of([Path(path) for path in listed])
+        with self._open() as parts:
+            indexer = parts.indexer
+        return tuple(indexer.ingest(file, file.name, collection) for file in files)
+
+    def ask(
+        self,
+        question: str,
+        *,
+        pipeline: PipelineName = "speculative",
+        collection: str = OWN,
+        keep: bool = True,
+        **settings: Any,
+    ) -> Trace:
+        """Ask and wait for the whole trace; also where an event loop is running, as in a notebook.
+
+        `settings` hold for this run only. The run is kept for the page and `specrag trace` unless `keep` is
+        False, and stopped after `deadline_s`.
+
+        Raises:
+            UsageError: the question, the pipeline or a setting is wrong.
+            StoreError: the collection is missing or empty.
+            RunError: the run began and gave no answer.
+        """
+        asking = self.ask_async(question, pipeline=pipeline, collection=collection, keep=keep, **settings)
+        return self._background.run(asking)
+
+    async def ask_async(
+        self,
+        question: str,
+        *,
+        pipeline: PipelineName = "speculative",
+        collection: str = OWN,
+        keep: bool = True,
+        **settings: Any,
+    ) -> Trace:
+        """The same as `ask` for a caller that has an event loop; cancelling it stops the models."""
+        made, request, limit_s = await asyncio.to_thread(
+            self._begin, question, pipeline, collection, settings
+        )
+        log = Recording()
+        try:
+            await log.record(made, request, deadline_s=limit_s)
+        except asyncio.CancelledError:
+            log.cancel("The run was cancelled.")
+            raise
+        finally:
+            await self._keep(log, keep=keep)
+        trace = fold(log.events)
+        if trace.status != "done":
+            raise RunError(trace)
+        return trace
+
+    async def stream(
+        self,
+        question: str,
+        *,
+        pipeline: PipelineName = "speculative",
+        collection: str = OWN,
+        keep: bool = True,
+        **settings: Any,
+    ) -> AsyncGenerator[Event]:
+        """The run as its events; `fold` makes a trace of them. Closing the stream stops the models.
+
+        A run that fails ends with `RunFailed` and raises nothing. The deadline does not hold here, since the
+        reader sets the pace.
+
+        Raises:
+            UsageError: as `ask`, before the first event.
+            StoreError: as `ask`, before the first event.
+        """
+        made, request, _ = await asyncio.to_thread(self._begin, question, pipeline, collection, settings)
+        log = Recording()
+        try:
+            async with aclosing(log.stream(made, request)) as events:
+                async for event in events:
+                    yield event
+        except (asyncio.CancelledError, GeneratorExit):
+            log.cancel("The reader closed the stream.")
+            raise
+        finally:
+            await self._keep(log, keep=keep)
+
+    def _begin(
+        self, question: str, pipeline: PipelineName, collection: str, overrides: Mapping[str, Any]
+    ) -> tuple[Pipeline, Request, float]:
+        settings = for_one_run(self.settings, overrides)
+        text = check_question(question, limit=settings.max_question_characters)
+        if pipeline not in get_args(PipelineName):
+            raise UsageError(f"There is no pipeline “{pipeline}”; choose {_listed(get_args(PipelineName))}.")
+        with self._open() as parts:
+            self._check(parts, collection)
+            made = parts.pipeline(pipeline, settings)
+        return made, Request(question=text, collection=collection), settings.deadline_s
+
+    @contextmanager
+    def _open(self) -> Iterator[Parts]:
+        """The parts, for one thread at a time, so that none is made twice."""
+        with self._making:
+            if self._closed:
+                raise UsageError("This Rag is closed; make a new one.")
+            yield self._parts
+
+    def _check(self, parts: Parts, collection: str) -> None:
+        if collection == SAMPLE and not self._sample_is_ready:
+            ensure_sample(parts.indexer)
+            self._sample_is_ready = True
+        store = parts.store
+        if documents_of(store, collection):
+            return
+        if collection not in (OWN, *store.collections()):
+            there = _listed((SAMPLE, *(name for name in store.collections() if name != SAMPLE)))
+            raise StoreError(f"There is no collection “{collection}”; there is {there}.")
+        raise StoreError(
+            f"The collection “{collection}” has no documents yet; add some with `add`, or ask the "
+            f"collection “{SAMPLE}”."
+        )
+
+    async def _keep(self, log: Recording, *, keep: bool) -> None:
+        if not keep or not log.complete:
+            return
+        try:
+            await asyncio.shield(asyncio.to_thread(self._save, log.events))
+        except TraceError:  # the answer is worth more than its trace
+            _log.warning("the run could not be kept", exc_info=True)
+
+    def _save(self, events: Sequence[Event]) -> None:
+        with self._making:
+            traces = self._parts.traces
+        traces.save(fold(events), events)
+
+
+def _listed(names: Sequence[str]) -> str:
+    return ", ".join(names[:-1]) + f" or {names[-1]}" if len(names) > 1 else names[0]

@@ -1,0 +1,63 @@
+"""Settings with some of them replaced, by name, under the same checks as at the start.
+
+Two levels: a whole `Rag` may replace everything; one run may replace what no loaded part depends on.
+"""
+
+import difflib
+from collections.abc import Mapping
+from typing import Any, Final
+
+from specrag.config import ScoreWeights, Settings, load_settings
+from specrag.errors import UsageError
+
+_LOADED: Final = frozenset({
+    "home", "host", "port", "drafter", "verifier", "embedder", "threads", "concurrent_runs",
+    "chunk_tokens", "chunk_overlap", "max_file_mb", "max_pages", "max_characters",
+})  # fmt: skip
+"""Settings that weights, store or queue were built from."""
+
+
+def with_overrides(settings: Settings, overrides: Mapping[str, Any]) -> Settings:
+    """Settings in which `overrides` win. A preset brings its weights; weights may be given in part.
+
+    Raises:
+        UsageError: a name is unknown, or a value is out of range.
+    """
+    overrides = {name: value for name, value in overrides.items() if value is not None}
+    if not overrides:
+        return settings
+    _refuse_unknown(overrides)
+    values = {name: getattr(settings, name) for name in Settings.model_fields}
+    if "preset" in overrides:
+        del values["weights"]
+    values |= overrides
+    if isinstance(overrides.get("weights"), Mapping):
+        values["weights"] = {**settings.weights.model_dump(), **overrides["weights"]}
+    return load_settings({}, **values)
+
+
+def for_one_run(settings: Settings, overrides: Mapping[str, Any]) -> Settings:
+    """The same for a single run.
+
+    Raises:
+        UsageError: as above, or a setting belongs to what is loaded already.
+    """
+    loaded = sorted(_LOADED & overrides.keys())
+    if loaded:
+        raise UsageError(
+            f"The setting {loaded[0]} cannot differ from run to run; set it where the program starts."
+        )
+    return with_overrides(settings, overrides)
+
+
+def _refuse_unknown(overrides: Mapping[str, Any]) -> None:
+    weights = overrides.get("weights")
+    inner = weights.keys() if isinstance(weights, Mapping) else ()
+    for name, known in [
+        *((name, Settings.model_fields) for name in overrides),
+        *((name, ScoreWeights.model_fields) for name in inner),
+    ]:
+        if name not in known:
+            close = difflib.get_close_matches(name, known, n=1)
+            hint = f"; did you mean {close[0]}?" if close else "."
+            raise UsageError(f"{name} is not a setting of specrag{hint}")
