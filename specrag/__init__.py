@@ -76,11 +76,13 @@ _HOMES = {
 """Public name to the module of this package that defines it."""
 
 
-def __getattr__(name: str) -> Any:
-    """The public names, on demand (PEP 562)."""
-    if name not in _HOMES:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(import_module(f"{__name__}.{_HOMES[name]}"), name)
+if not TYPE_CHECKING:  # a type checker would take every misspelt name for one that is found here
+
+    def __getattr__(name: str) -> Any:
+        """The public names, on demand (PEP 562)."""
+        if name not in _HOMES:
+            raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+        return getattr(import_module(f"{__name__}.{_HOMES[name]}"), name)
 
 
 def __dir__() -> list[str]:

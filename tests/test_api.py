@@ -14,7 +14,7 @@ import specrag
 from specrag.api import Rag, RunError
 from specrag.errors import ModelError, SpecragError, StoreError, TraceError, UsageError
 from specrag.events import DraftToken, Event, RunFinished
-from specrag.models.base import Conversation, Line, Output, ScoreRequest, TokenScores
+from specrag.models.base import Conversation, End, Line, Output, ScoreRequest, TokenScores
 from specrag.models.scripted import ScriptedModel, Written
 from specrag.partition import Partition
 from specrag.tracing.files import load_trace, save_trace
@@ -61,8 +61,9 @@ class Unreachable(ScriptedModel):
     async def generate(
         self, conversations: Sequence[Conversation], lines: Sequence[Line]
     ) -> AsyncGenerator[tuple[int, Output]]:
-        raise ModelError("The server of the model went away; start it again.")
-        yield
+        if conversations:
+            raise ModelError("The server of the model went away; start it again.")
+        yield 0, End(finish_reason="stop", completion_tokens=0)
 
     async def score(self, requests: Sequence[ScoreRequest]) -> list[TokenScores]:
         raise ModelError("The server of the model went away; start it again.")

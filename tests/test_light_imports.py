@@ -78,4 +78,4 @@ def test_the_public_names_are_these_and_each_is_there() -> None:
 
 def test_a_name_that_does_not_exist_is_an_attribute_error() -> None:
     with pytest.raises(AttributeError, match="has no attribute 'Ragg'"):
-        _ = specrag.Ragg
+        _ = specrag.Ragg  # type: ignore[attr-defined]  # which a type checker says too

@@ -1,7 +1,7 @@
 """Runs on the server: followed from anywhere, stopped at once, kept in every case."""
 
 import asyncio
-from collections.abc import AsyncGenerator, Iterator
+from collections.abc import AsyncGenerator, Iterator, Sequence
 from contextlib import aclosing
 from pathlib import Path
 
@@ -9,6 +9,7 @@ import pytest
 
 from specrag.errors import TraceError
 from specrag.events import RunStarted
+from specrag.models.base import Conversation, Line, Output
 from specrag.models.scripted import ScriptedModel
 from specrag.pipelines.base import Request
 from specrag.pipelines.speculative import SpeculativePipeline
@@ -16,8 +17,9 @@ from specrag.retrieval.chroma import ChromaStore
 from specrag.runs import Runs
 from specrag.tracing.store import TraceStore
 from specrag.tracing.trace import Trace
+from specrag.turnstile import Turnstile
 from tests.test_speculative import QUESTION, extract
-from tests.toys import filled_store, pipeline
+from tests.toys import filled_store, pipeline, tools
 
 
 @pytest.fixture(scope="module")
@@ -197,3 +199,112 @@ async def test_a_bug_before_the_first_event_leaves_nobody_waiting(runs: Runs) ->
     async with asyncio.timeout(5), aclosing(runs.follow(run_id, every_s=0.01)) as traces:
         assert [trace async for trace in traces] == []
     assert runs.active == 0
+
+
+class Held(ScriptedModel):
+    """Begins to write when it is let go."""
+
+    def __init__(self) -> None:
+        super().__init__(extract)
+        self.asked = asyncio.Event()
+        self.go = asyncio.Event()
+
+    async def generate(
+        self, conversations: Sequence[Conversation], lines: Sequence[Line]
+    ) -> AsyncGenerator[tuple[int, Output]]:
+        self.asked.set()
+        await self.go.wait()
+        async with aclosing(super().generate(conversations, lines)) as outputs:
+            async for output in outputs:
+                yield output
+
+
+class InLine:
+    """Three runs of which one may run at a time: the first holds the model, the others wait in line."""
+
+    def __init__(self, runs: Runs, store: ChromaStore) -> None:
+        self.runs = runs
+        self.model = Held()
+        self.turnstile = Turnstile(1)
+        self._store = store
+
+    async def form(self) -> None:
+        """Start all three and wait until each knows its place."""
+        made = SpeculativePipeline(tools(self._store, self.model, turnstile=self.turnstile))
+        for number in (1, 2, 3):
+            self.runs.start(made, request(f"r{number}"))
+        async with asyncio.timeout(20):
+            await self.model.asked.wait()
+            for number in (2, 3):
+                await self.trace(f"r{number}", ahead=number - 1)
+
+    async def trace(self, run_id: str, *, ahead: int) -> Trace:
+        """The first trace of a run that waits behind so many."""
+        async with aclosing(self.runs.follow(run_id, every_s=0.01)) as traces:
+            async for trace in traces:
+                if trace.ahead == ahead and trace.spans[-1].name == "queue":
+                    return trace
+        raise AssertionError(f"{run_id} ended and never waited behind {ahead}")
+
+
+@pytest.fixture
+async def line(runs: Runs, store: ChromaStore) -> AsyncGenerator[InLine]:
+    made = InLine(runs, store)
+    await made.form()
+    yield made
+    await runs.close()
+
+
+async def test_a_waiting_run_is_active_and_its_readers_see_how_many_are_ahead(line: InLine) -> None:
+    assert line.runs.active == 3
+    waiting = await line.trace("r3", ahead=2)
+    assert waiting.status == "running"
+    assert not waiting.passages
+    line.model.go.set()
+    ended = await asyncio.gather(*(last(line.runs, f"r{number}") for number in (1, 2, 3)))
+    assert [trace.status for trace in ended] == ["done"] * 3
+    assert [trace.ahead for trace in ended] == [0, 0, 0]
+    assert line.runs.active == 0
+
+
+async def test_stop_ends_a_waiting_run_and_moves_the_others_up(line: InLine) -> None:
+    assert await line.runs.stop("r2")
+    assert line.runs.active == 2
+    stopped = await last(line.runs, "r2")
+    assert stopped.status == "cancelled"
+    assert all(span.end_ms is not None for span in stopped.spans)
+    assert line.runs._store.load("r2") == stopped
+    await line.trace("r3", ahead=1)
+    line.model.go.set()
+    assert (await last(line.runs, "r3")).status == "done"
+
+
+async def test_stop_of_the_running_one_lets_the_next_begin(line: InLine) -> None:
+    line.model.asked.clear()
+    assert await line.runs.stop("r1")
+    async with asyncio.timeout(20):
+        await line.model.asked.wait()
+    assert (line.turnstile.active, line.turnstile.waiting) == (1, 1)
+
+
+async def test_a_shut_down_keeps_the_waiting_runs_too(line: InLine) -> None:
+    """It is called from the thread of a signal, while the loop goes on."""
+    await asyncio.to_thread(line.runs.shut_down)
+    assert line.runs.active == 0
+    for run_id in ("r1", "r2", "r3"):
+        kept = line.runs._store.load(run_id)
+        assert kept.error is not None
+        assert kept.error.message == "The server is shutting down."
+    assert (line.turnstile.active, line.turnstile.waiting) == (0, 0)
+
+
+async def test_the_wait_for_its_turn_does_not_count_against_a_run(tmp_path: Path, store: ChromaStore) -> None:
+    """The run ahead uses up its whole deadline; the one behind it has waited as long and is answered."""
+    runs = Runs(TraceStore(tmp_path / "traces.db"), deadline_s=1.5)
+    turnstile = Turnstile(1)
+    held, free = Held(), ScriptedModel(extract)
+    first = runs.start(SpeculativePipeline(tools(store, held, turnstile=turnstile)), request("r1"))
+    await held.asked.wait()
+    second = runs.start(SpeculativePipeline(tools(store, free, turnstile=turnstile)), request("r2"))
+    ended = await asyncio.gather(last(runs, first), last(runs, second))
+    assert [trace.status for trace in ended] == ["cancelled", "done"]
