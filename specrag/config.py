@@ -15,7 +15,7 @@ from pydantic import Field, ValidationError, field_validator, model_validator
 from pydantic_settings import BaseSettings, SettingsConfigDict, SettingsError
 
 from specrag.errors import UsageError
-from specrag.types import DecisionMode, PartitionName, PresetName
+from specrag.types import DecisionMode, PartitionName, Precision, PresetName
 
 PREFIX = "SPECRAG_"
 S = TypeVar("S", bound=BaseSettings)
@@ -79,6 +79,10 @@ class Settings(BaseSettings):
     embedder: str = Field(
         "all-minilm-l6-v2", min_length=1, description="Embedded name, Hugging Face id or folder."
     )
+    precision: Precision = Field(
+        "float16",
+        description="Layout of the weights on the CPU: float16, float32, or plain as transformers has them.",
+    )
     threads: int = Field(default_factory=lambda: os.cpu_count() or 1, ge=1, le=256)
 
     retrieve: int = Field(default=8, ge=1, le=50, description="K: passages to retrieve.")
@@ -138,6 +142,7 @@ class Settings(BaseSettings):
     def public(self) -> dict[str, Any]:
         """What a trace keeps of the settings: what decides an answer, and no path of this machine."""
         kept = [
+            "precision",
             "retrieve",
             "partition",
             "drafts",

@@ -18,6 +18,7 @@ PresetName: TypeAlias = Literal["default", "paper"]
 DecisionMode: TypeAlias = Literal["select", "synthesise"]
 DecisionKind: TypeAlias = Literal["selected", "synthesised", "fallback", "abstained", "direct"]
 FinishReason: TypeAlias = Literal["stop", "length", "error", "cancelled"]
+Precision: TypeAlias = Literal["float16", "float32", "plain"]
 RunStatus: TypeAlias = Literal["running", "done", "failed", "cancelled"]
 
 

@@ -1,10 +1,11 @@
-"""Language models in this process, through transformers. The only file that touches torch for text.
+"""Language models in this process, through transformers: the `LanguageModel` protocol over an `Engine`.
 
-All conversations of one call decode in one batch. Their common prefix (instruction and question) is read
-once, its keys and values are repeated for every row, and the rest of the prompts is read as one left-padded
-batch whose holes are masked. A row that is done leaves the batch.
+All conversations of one call are read as one token tree and then decode in one batch; a row that is done
+leaves it. Scoring is the same tree without decoding. Every forward pass is one step of a job, so that several
+runs share the models (see `worker.py`).
 
-What it does not do: sampling (drafts are greedy), quantisation, batching across calls.
+What it does not do: sampling (drafts are greedy), batching across calls (an answer must not depend on who
+else is asking).
 """
 
 import threading
@@ -28,13 +29,19 @@ from specrag.models.base import (
     ScoreRequest,
     TokenScores,
 )
+from specrag.models.engine import ENGINES, Engine, EngineName, choose
+from specrag.models.packed import pack
 from specrag.models.render import Rendered, Renderer
 from specrag.models.rows import Row
-from specrag.models.worker import Cancelled, Worker
-from specrag.types import ModelInfo
+from specrag.models.worker import Cancelled, Steps, Worker
+from specrag.types import ModelInfo, Precision
 
 _CANDIDATES = 32
 """Likeliest tokens among which the first visible one of a line is looked for."""
+_LABEL_ROOM = 16
+"""Places kept for the label of a line; the longest of ours has 7 tokens."""
+
+Emit = Callable[[tuple[int, Output]], None]
 
 
 class LocalModel:
@@ -44,7 +51,17 @@ class LocalModel:
         ModelError: the folder does not hold a causal language model that transformers can load.
     """
 
-    def __init__(self, source: Path, *, name: str, worker: Worker, threads: int) -> None:
+    def __init__(
+        self,
+        source: Path,
+        *,
+        name: str,
+        worker: Worker,
+        threads: int,
+        precision: Precision = "float16",
+        engine: EngineName | None = None,
+    ) -> None:
+        """`engine` is for measurements; None takes the token tree where a self-check allows it."""
         import torch
         from transformers import AutoModelForCausalLM, AutoTokenizer
         from transformers.utils import logging
@@ -64,14 +81,18 @@ class LocalModel:
         self._worker = worker
         self._renderer = Renderer(self._tokenizer)
         self._cancel = threading.Event()
-        self._hook_cancellation()
         self.forward_s = 0.0
         """Seconds spent in forward passes since the model was loaded; what remains of a run is ours."""
+        parameters = sum(parameter.numel() for parameter in self._model.parameters())
+        with torch.inference_mode():
+            layout = pack(self._model, precision)
+            self._engine: Engine = choose(self._model) if engine is None else ENGINES[engine](self._model)
+        self._hook_cancellation()
         self._info = ModelInfo(
             name=name,
-            parameters=sum(parameter.numel() for parameter in self._model.parameters()),
+            parameters=parameters,
             device=str(self._model.device),
-            dtype="float32",
+            dtype="float16 weights, float32 sums" if layout == "float16" else "float32",
             context=int(getattr(self._model.config, "max_position_embeddings", 2048)),
         )
 
@@ -80,30 +101,43 @@ class LocalModel:
         """Name, size and place of the model."""
         return self._info
 
+    @property
+    def engine(self) -> Engine:
+        """How the model is run; chosen by a self-check when it was loaded."""
+        return self._engine
+
     def generate(
         self, conversations: Sequence[Conversation], lines: Sequence[Line]
     ) -> AsyncGenerator[tuple[int, Output]]:
         """See `LanguageModel.generate`."""
 
-        def job(cancel: threading.Event, emit: Callable[[tuple[int, Output]], None]) -> None:
-            with self._computing(cancel):
-                self._generate(conversations, lines, emit)
+        def job(cancel: threading.Event, emit: Emit) -> Steps:
+            return self._stepwise(cancel, self._generate(conversations, lines, emit))
 
         return self._worker.stream(job)
 
     async def score(self, requests: Sequence[ScoreRequest]) -> list[TokenScores]:
         """See `LanguageModel.score`."""
 
-        def job(cancel: threading.Event) -> list[TokenScores]:
-            with self._computing(cancel):
-                return self._score(requests)
+        def job(cancel: threading.Event, emit: Callable[[list[TokenScores]], None]) -> Steps:
+            return self._stepwise(cancel, self._score(requests, emit))
 
         return await self._worker.call(job)
 
+    def _stepwise(self, cancel: threading.Event, steps: Steps) -> Steps:
+        """Run every step under the job's cancel event; jobs take turns, so it is set anew each time."""
+        while True:
+            self._cancel = cancel
+            with self._computing():
+                try:
+                    next(steps)
+                except StopIteration:
+                    return
+            yield
+
     @contextmanager
-    def _computing(self, cancel: threading.Event) -> Iterator[None]:
-        """Inference under a job's cancel event; what torch raises becomes one sentence."""
-        self._cancel = cancel
+    def _computing(self) -> Iterator[None]:
+        """Inference; what torch raises becomes one sentence."""
         try:
             with self._torch.inference_mode():
                 yield
@@ -112,13 +146,8 @@ class LocalModel:
 
     # generation
 
-    def _generate(
-        self,
-        conversations: Sequence[Conversation],
-        lines: Sequence[Line],
-        emit: Callable[[tuple[int, Output]], None],
-    ) -> None:
-        room = sum(line.max_tokens for line in lines) + 16 * len(lines)
+    def _generate(self, conversations: Sequence[Conversation], lines: Sequence[Line], emit: Emit) -> Steps:
+        room = sum(line.max_tokens + _LABEL_ROOM for line in lines)
         rows: list[Row] = []
         for index, conversation in enumerate(conversations):
             ids = self._renderer.render(conversation).ids
@@ -129,105 +158,61 @@ class LocalModel:
             rows.append(Row(index, ids, lines, tokenizer=self._tokenizer, encode=self._renderer.encode))
         if not rows:
             return
-        logits, cache, mask, positions = self._prefill([row.ids for row in rows])
+        with self._counted():
+            logits, cache = self._engine.begin([row.ids for row in rows], room)
         for row in rows:
             emit((row.index, Read()))
-        self._decode(rows, emit, logits=logits, cache=cache, mask=mask, positions=positions)
-
-    def _prefill(self, prompts: list[tuple[int, ...]]) -> tuple[Any, Any, Any, Any]:
-        """Read all prompts. Returns logits (m, V), the cache, mask (m, T) and next positions (m,)."""
-        torch = self._torch
-        from transformers import DynamicCache
-
-        cache = DynamicCache(config=self._model.config)
-        shared = _common_prefix(prompts) if len(prompts) > 1 else 0
-        m = len(prompts)
-        if shared:  # 1. the common prefix, once: (1, shared)
-            self._forward(
-                torch.tensor([prompts[0][:shared]]), cache, None, torch.arange(shared)[None], keep=1
-            )
-            cache.batch_repeat_interleave(m)
-        # 2. the rest as one left-padded batch: (m, width)
-        rest = [prompt[shared:] for prompt in prompts]
-        width = max(len(ids) for ids in rest)
-        tokens = torch.zeros((m, width), dtype=torch.long)
-        mask = torch.ones((m, shared + width), dtype=torch.long)
-        positions = torch.full((m, width), shared, dtype=torch.long)
-        for row, ids in enumerate(rest):
-            pad = width - len(ids)
-            tokens[row, pad:] = torch.tensor(ids)
-            mask[row, shared : shared + pad] = 0
-            positions[row, pad:] = torch.arange(shared, shared + len(ids))
-        logits = self._forward(tokens, cache, mask, positions, keep=1)[:, -1]
-        return logits, cache, mask, positions[:, -1] + 1
-
-    def _decode(
-        self,
-        rows: list[Row],
-        emit: Callable[[tuple[int, Output]], None],
-        *,
-        logits: Any,
-        cache: Any,
-        mask: Any,
-        positions: Any,
-    ) -> None:
-        torch = self._torch
         while True:
-            logprobs = torch.log_softmax(logits.float(), dim=-1)  # (rows, V)
-            top = logprobs.topk(_CANDIDATES, dim=-1)
-            ids, values = top.indices.tolist(), top.values.tolist()  # (rows, candidates) each
-            next_ids: list[int] = []
-            alive: list[int] = []
-            for place, row in enumerate(rows):
-                token = row.advance(list(zip(ids[place], values[place], strict=True)), emit)
-                if token is not None:
-                    next_ids.append(token)
-                    alive.append(place)
+            yield
+            fed, alive = self._advance(rows, logits, emit)
             if not alive:
                 return
             if len(alive) < len(rows):  # rows that are done leave the batch
-                keep = torch.tensor(alive)
-                cache.batch_select_indices(keep)
-                mask, positions = mask[keep], positions[keep]
+                cache.keep(alive)
                 rows = [rows[place] for place in alive]
-            mask = torch.cat([mask, mask.new_ones((len(rows), 1))], dim=1)
-            logits = self._forward(torch.tensor(next_ids)[:, None], cache, mask, positions[:, None], keep=1)[
-                :, -1
-            ]
-            positions = positions + 1
+            with self._counted():
+                logits = cache.step(fed)
+
+    def _advance(self, rows: Sequence[Row], logits: Any, emit: Emit) -> tuple[list[int], list[int]]:
+        """Let every row take its next token from logits (rows, V): what to feed, and which rows go on."""
+        top = self._torch.log_softmax(logits.float(), dim=-1).topk(_CANDIDATES, dim=-1)
+        ids, values = top.indices.tolist(), top.values.tolist()  # (rows, candidates) each
+        fed: list[int] = []
+        alive: list[int] = []
+        for place, row in enumerate(rows):
+            token = row.advance(list(zip(ids[place], values[place], strict=True)), emit)
+            if token is not None:
+                fed.append(token)
+                alive.append(place)
+        return fed, alive
 
     # scoring
 
-    def _score(self, requests: Sequence[ScoreRequest]) -> list[TokenScores]:
-        torch = self._torch
+    def _score(self, requests: Sequence[ScoreRequest], emit: Callable[[list[TokenScores]], None]) -> Steps:
         rendered = [self._renderer.render(request.conversation) for request in requests]
         longest = max(len(item.ids) for item in rendered)
         if longest > self._info.context:
             raise ContextTooLong(self._too_long(longest))
-        # 1. one right-padded batch; the padding comes after everything that is read: (m, longest)
-        tokens = torch.zeros((len(rendered), longest), dtype=torch.long)
-        mask = torch.zeros((len(rendered), longest), dtype=torch.long)
-        for row, item in enumerate(rendered):
-            tokens[row, : len(item.ids)] = torch.tensor(item.ids)
-            mask[row, : len(item.ids)] = 1
-        positions = torch.arange(longest)[None].expand(len(rendered), -1)
-        # 2. the head only for columns that predict a marked token or a choice
-        columns = sorted({column for item in rendered for column in _predicting_columns(item)})
-        column_of = {column: place for place, column in enumerate(columns)}
-        logits = self._forward(tokens, None, mask, positions, keep=torch.tensor(columns))
-        # 3. read off the marked tokens, row by row
-        return [
-            self._read_off(item, request.choice, logits[row], column_of)
-            for row, (item, request) in enumerate(zip(rendered, requests, strict=True))
-        ]
+        # the head only where a marked token or a choice is predicted
+        wanted = [_predicting(item) for item in rendered]
+        with self._counted():
+            logits = self._engine.read([item.ids for item in rendered], wanted)
+        emit(
+            [
+                self._read_off(item, request.choice, rows, dict(zip(places, range(len(places)), strict=True)))
+                for item, request, rows, places in zip(rendered, requests, logits, wanted, strict=True)
+            ]
+        )
+        yield
 
     def _read_off(
-        self, item: Rendered, choice: Choice | None, logits: Any, column_of: dict[int, int]
+        self, item: Rendered, choice: Choice | None, logits: Any, row_of: dict[int, int]
     ) -> TokenScores:
+        """Scores of one request from its logits (wanted, V)."""
         torch = self._torch
         spans: dict[str, tuple[ScoredToken, ...]] = {}
         for name, (start, end) in item.spans.items():
-            rows = [column_of[position - 1] for position in range(start, end)]
+            rows = [row_of[position - 1] for position in range(start, end)]
             logprobs = torch.log_softmax(logits[rows].float(), dim=-1)  # (tokens, V)
             ids = torch.tensor(item.ids[start:end], dtype=torch.long)
             values = logprobs.gather(1, ids[:, None])[:, 0].tolist() if rows else []
@@ -238,7 +223,7 @@ class LocalModel:
             )
         chosen: dict[str, float] = {}
         if choice is not None:
-            probabilities = torch.softmax(logits[column_of[len(item.ids) - 1]].float(), dim=-1)
+            probabilities = torch.softmax(logits[row_of[len(item.ids) - 1]].float(), dim=-1)
             for option, tokens in self._first_tokens(choice).items():
                 chosen[option] = float(sum(float(probabilities[token]) for token in tokens))
         return TokenScores(spans=spans, choice=chosen, prompt_tokens=len(item.ids))
@@ -254,19 +239,11 @@ class LocalModel:
 
     # plumbing
 
-    def _forward(self, tokens: Any, cache: Any, mask: Any, positions: Any, *, keep: Any) -> Any:
-        device = self._model.device
+    @contextmanager
+    def _counted(self) -> Iterator[None]:
         began = time.perf_counter()
-        logits = self._model(
-            input_ids=tokens.to(device),
-            attention_mask=None if mask is None else mask.to(device),
-            position_ids=positions.to(device),
-            cache=cache,
-            use_cache=cache is not None,
-            logits_to_keep=keep,
-        ).logits.cpu()
+        yield
         self.forward_s += time.perf_counter() - began
-        return logits
 
     def _hook_cancellation(self) -> None:
         """Look at the job's cancel event before every layer, so that Stop acts within one layer."""
@@ -288,16 +265,7 @@ class LocalModel:
         )
 
 
-def _common_prefix(prompts: list[tuple[int, ...]]) -> int:
-    """Length of the prefix that all prompts share, leaving every prompt at least one token of its own."""
-    limit = min(len(prompt) for prompt in prompts) - 1
-    for place in range(limit):
-        if len({prompt[place] for prompt in prompts}) > 1:
-            return place
-    return limit
-
-
-def _predicting_columns(item: Rendered) -> set[int]:
-    """Columns whose logits predict a marked token, and the last one, which answers a choice."""
+def _predicting(item: Rendered) -> list[int]:
+    """Positions whose logits predict a marked token, and the last one, which answers a choice."""
     marked = {position - 1 for start, end in item.spans.values() for position in range(start, end)}
-    return marked | {len(item.ids) - 1}
+    return sorted(marked | {len(item.ids) - 1})

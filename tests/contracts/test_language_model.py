@@ -32,6 +32,8 @@ LINES = (
     Line(part="rationale", max_tokens=12, label="Rationale:"),
     Line(part="answer", max_tokens=6, label="Answer:"),
 )
+HALF = 2e-3
+"""What weights in half precision may change in a probability; in single precision it is 1e-4."""
 FACTS = (
     ("Battery", "The battery holds 640 watt-hours."),
     ("Founder", "The firm was founded by Ada Brennick in 2011. It makes bicycles in a former dairy."),
@@ -50,16 +52,34 @@ def conversations() -> list[Conversation]:
 
 
 @pytest.fixture(scope="module")
-def local(model_path: Path) -> Iterator[LocalModel]:
+def shipped(model_path: Path) -> Iterator[LocalModel]:
+    """The token tree over packed weights."""
     worker = Worker()
     yield LocalModel(model_path, name="smollm2", worker=worker, threads=2)
     worker.close()
 
 
-@pytest.fixture(params=["scripted", pytest.param("local", marks=pytest.mark.integration)])
+@pytest.fixture(scope="module")
+def padded(model_path: Path) -> Iterator[LocalModel]:
+    """What a model gets that cannot take the tree."""
+    worker = Worker()
+    yield LocalModel(model_path, name="smollm2", worker=worker, threads=2, precision="plain", engine="batch")
+    worker.close()
+
+
+@pytest.fixture(params=["shipped", "padded"])
+def local(request: pytest.FixtureRequest) -> LocalModel:
+    model: LocalModel = request.getfixturevalue(request.param)
+    return model
+
+
+INTEGRATION = [pytest.param(name, marks=pytest.mark.integration) for name in ("shipped", "padded")]
+
+
+@pytest.fixture(params=["scripted", *INTEGRATION])
 def model(request: pytest.FixtureRequest) -> LanguageModel:
-    if request.param == "local":
-        loaded: LanguageModel = request.getfixturevalue("local")
+    if request.param != "scripted":
+        loaded: LanguageModel = request.getfixturevalue(request.param)
         return loaded
     return ScriptedModel(lambda text: {"rationale": " Because it says so.", "answer": " Ada Brennick"})
 
@@ -135,7 +155,7 @@ async def test_a_closed_generation_leaves_the_model_ready_for_the_next(model: La
 
 @pytest.mark.integration
 async def test_decoding_in_one_batch_equals_decoding_alone(local: LocalModel) -> None:
-    """Shared prefix, left padding and dropped rows must not change a single token."""
+    """Shared prefixes, padding and dropped rows must not change a single token."""
     together = await collect(local, conversations())
     for index, conversation in enumerate(conversations()):
         alone = (await collect(local, [conversation]))[0]
@@ -167,7 +187,7 @@ async def test_the_drafters_probabilities_are_those_of_its_own_prompt(local: Loc
 
 
 @pytest.mark.integration
-async def test_scoring_in_a_padded_batch_equals_scoring_alone(local: LocalModel) -> None:
+async def test_scoring_together_equals_scoring_alone(local: LocalModel) -> None:
     asked = [
         ScoreRequest(
             conversation=verify_conversation("Who founded it?", text, "Ada"), choice=REFLECTION_CHOICE
@@ -210,7 +230,10 @@ async def test_yes_is_read_after_the_statement_and_over_all_spellings(
     probabilities = torch.softmax(logits, dim=-1)
     for option, spellings in REFLECTION_CHOICE.options.items():
         ids = {tokenizer(spelling, add_special_tokens=False).input_ids[0] for spelling in spellings}
-        assert scores.choice[option] == pytest.approx(sum(float(probabilities[i]) for i in ids), abs=1e-4)
+        expected = sum(float(probabilities[i]) for i in ids)
+        assert scores.choice[option] == pytest.approx(
+            expected, abs=HALF if local.engine.name == "tree" else 1e-4
+        )
 
 
 @pytest.mark.integration

@@ -1,0 +1,169 @@
+"""The thread that runs the models: fair between jobs, and rid of one that nobody waits for."""
+
+import asyncio
+import threading
+from collections.abc import Callable
+from contextlib import aclosing
+
+import pytest
+
+from specrag.models.worker import Cancelled, Job, Steps, Worker
+
+
+class Cost:
+    """A clock that the jobs move: a step costs what the job says, not what the machine needs."""
+
+    def __init__(self) -> None:
+        self.now = 0.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+def work(name: str, steps: int, log: list[str], clock: Cost, cost: float = 1.0) -> Job[str]:
+    def job(_: threading.Event, emit: Callable[[str], None]) -> Steps:
+        for _step in range(steps):
+            clock.now += cost
+            log.append(name)
+            emit(name)
+            yield
+
+    return job
+
+
+def gate(opened: threading.Event, started: threading.Event) -> Job[str]:
+    """Holds the thread until the test has queued what it wants to queue."""
+
+    def job(_: threading.Event, emit: Callable[[str], None]) -> Steps:
+        started.set()
+        opened.wait(10)
+        emit("gate")
+        yield
+
+    return job
+
+
+async def together(worker: Worker, *jobs: Job[str]) -> list[list[str]]:
+    """Run jobs that all stand in line before the first of them begins."""
+    opened, started = threading.Event(), threading.Event()
+
+    async def one(job: Job[str]) -> list[str]:
+        return [item async for item in worker.stream(job)]
+
+    first = asyncio.create_task(one(gate(opened, started)))
+    await asyncio.to_thread(started.wait, 10)
+    rest = [asyncio.create_task(one(job)) for job in jobs]
+    while worker.pending < 1 + len(jobs):  # noqa: ASYNC110 - the other tasks only have to begin
+        await asyncio.sleep(0)
+    opened.set()
+    await first
+    return [await task for task in rest]
+
+
+@pytest.fixture
+def clock() -> Cost:
+    return Cost()
+
+
+async def test_jobs_take_turns(clock: Cost) -> None:
+    """First come, first served would let the second wait for all of the first."""
+    log: list[str] = []
+    worker = Worker(clock=clock)
+    await together(worker, *(work(name, 4, log, clock) for name in "abc"))
+    worker.close()
+    assert [sorted(log[place : place + 3]) for place in range(0, 12, 3)] == [["a", "b", "c"]] * 4
+
+
+async def test_a_job_with_long_steps_gets_fewer_of_them(clock: Cost) -> None:
+    """Fair is the time, not the number of steps: reading a long prompt must not starve decoding."""
+    log: list[str] = []
+    worker = Worker(clock=clock)
+    await together(worker, work("long", 3, log, clock, cost=8), work("short", 16, log, clock, cost=1))
+    worker.close()
+    first_two = "".join(log).split("long")
+    assert len(log) == 19
+    assert log.index("long") <= 1
+    assert len(first_two[1]) // len("short") in (7, 8, 9)
+
+
+async def test_a_job_that_starts_later_is_not_starved_and_starves_nobody(clock: Cost) -> None:
+    log: list[str] = []
+    worker = Worker(clock=clock)
+    begun = asyncio.Event()
+
+    async def early() -> None:
+        async for _ in worker.stream(work("early", 10**9, log, clock)):
+            begun.set()
+
+    running = asyncio.create_task(early())
+    await begun.wait()
+    late = await worker_list(worker, work("late", 5, log, clock))
+    running.cancel()
+    await asyncio.gather(running, return_exceptions=True)
+    worker.close()
+    assert late == ["late"] * 5
+    since = log[log.index("late") :]
+    assert since[:9].count("late") >= 4, "it takes every other turn from its first step on"
+    assert since[:9].count("early") >= 4, "what it has not had before it does not catch up on"
+
+
+async def test_cancelling_one_job_leaves_the_others_alone(clock: Cost) -> None:
+    log: list[str] = []
+    worker = Worker(clock=clock)
+
+    async def first_only() -> None:
+        async with aclosing(worker.stream(work("gone", 1000, log, clock))) as stream:
+            async for _ in stream:
+                break
+
+    kept = asyncio.create_task(worker_list(worker, work("kept", 30, log, clock)))
+    await first_only()
+    assert await kept == ["kept"] * 30
+    assert log.count("gone") < 1000
+    while worker.pending:  # noqa: ASYNC110 - a thread ends the last step
+        await asyncio.sleep(0.001)
+    worker.close()
+
+
+async def worker_list(worker: Worker, job: Job[str]) -> list[str]:
+    return [item async for item in worker.stream(job)]
+
+
+async def test_a_waiting_job_that_is_cancelled_never_computes(clock: Cost) -> None:
+    log: list[str] = []
+    worker = Worker(clock=clock)
+    opened, started = threading.Event(), threading.Event()
+    holding = asyncio.create_task(worker_list(worker, gate(opened, started)))
+    await asyncio.to_thread(started.wait, 10)
+    waiting = asyncio.create_task(worker_list(worker, work("never", 3, log, clock)))
+    while worker.pending < 2:  # noqa: ASYNC110 - the task only has to begin
+        await asyncio.sleep(0)
+    waiting.cancel()
+    await asyncio.gather(waiting, return_exceptions=True)
+    assert worker.pending == 1, "it is gone while the other one still computes"
+    opened.set()
+    await holding
+    worker.close()
+    assert log == []
+
+
+async def test_an_error_reaches_the_one_who_asked_and_nobody_else(clock: Cost) -> None:
+    log: list[str] = []
+
+    def broken(_: threading.Event, __: Callable[[str], None]) -> Steps:
+        yield
+        raise ValueError("broken")
+
+    worker = Worker(clock=clock)
+    kept = asyncio.create_task(worker_list(worker, work("kept", 5, log, clock)))
+    with pytest.raises(ValueError, match="broken"):
+        await worker_list(worker, broken)
+    assert await kept == ["kept"] * 5
+    worker.close()
+
+
+async def test_a_closed_worker_takes_no_job(clock: Cost) -> None:
+    worker = Worker(clock=clock)
+    worker.close()
+    with pytest.raises(Cancelled):
+        await worker.call(work("x", 1, [], clock))
