@@ -27,6 +27,8 @@ class Weights(Protocol):
     @property
     def self_reflection(self) -> float: ...  # noqa: D102 - see `Scores`
     @property
+    def grounded(self) -> float: ...  # noqa: D102 - see `Scores`
+    @property
     def relevance(self) -> float: ...  # noqa: D102 - see `Scores`
 
 
@@ -54,12 +56,21 @@ def self_containment(answer: Sequence[float], rationale: Sequence[float]) -> flo
     return geometric_mean([*answer, *rationale])
 
 
+def groundedness(answer: Sequence[float], rationale: Sequence[float]) -> float | None:
+    """P(answer, rationale | Q, subset) by the verifier, as the geometric mean over the tokens of both.
+
+    It differs from self-containment in what the verifier has read before: here the passages too. The paper
+    tried it and found it no better, and slower (Table 2).
+    """
+    return geometric_mean([*answer, *rationale])
+
+
 def self_reflection(choice: Mapping[str, float]) -> float | None:
     """rho_SR = P(yes) / (P(yes) + P(no)); None where the model considers neither."""
     total = choice.get("yes", 0.0) + choice.get("no", 0.0)
     if total <= 0.0:
         return None
-    return min(1.0, max(FLOOR, choice["yes"] / total))
+    return min(1.0, max(FLOOR, choice.get("yes", 0.0) / total))
 
 
 def combine(scores: Scores, weights: Weights) -> float | None:
@@ -68,6 +79,7 @@ def combine(scores: Scores, weights: Weights) -> float | None:
         (scores.draft, weights.draft),
         (scores.self_containment, weights.self_containment),
         (scores.self_reflection, weights.self_reflection),
+        (scores.grounded, weights.grounded),
         (scores.relevance, weights.relevance),
     )
     known = [(max(value, FLOOR), weight) for value, weight in components if value is not None and weight > 0]

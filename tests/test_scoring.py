@@ -5,7 +5,15 @@ import math
 import pytest
 
 from specrag.config import ScoreWeights
-from specrag.scoring import combine, draft_score, geometric_mean, mass, self_containment, self_reflection
+from specrag.scoring import (
+    combine,
+    draft_score,
+    geometric_mean,
+    groundedness,
+    mass,
+    self_containment,
+    self_reflection,
+)
 from specrag.types import Scores
 
 
@@ -40,6 +48,13 @@ def test_self_containment_runs_over_answer_and_rationale_together() -> None:
     assert value == pytest.approx(0.25)
 
 
+def test_groundedness_runs_over_answer_and_rationale_together() -> None:
+    # (0.8 * 0.2 * 0.4 * 0.4) = 0.0256; fourth root 0.4
+    value = groundedness([math.log(0.8), math.log(0.2)], [math.log(0.4), math.log(0.4)])
+    assert value == pytest.approx(0.4)
+    assert groundedness([], []) is None
+
+
 def test_self_reflection_is_yes_over_yes_and_no() -> None:
     """P(Yes) alone is not calibrated: a model that says neither would look sure of No."""
     assert self_reflection({"yes": 0.03, "no": 0.01}) == pytest.approx(0.75)
@@ -54,6 +69,21 @@ def test_combine_is_the_weighted_geometric_mean() -> None:
     scores = Scores(draft=0.5, self_reflection=0.2)
     weights = ScoreWeights(draft=1, self_containment=0, self_reflection=3, relevance=0)
     assert combine(scores, weights) == pytest.approx(0.251487, abs=1e-6)
+
+
+def test_groundedness_counts_by_its_weight_and_is_off_by_default() -> None:
+    # (0.5^1 * 0.32^2)^(1/3) = 0.0512^(1/3) = 0.371327
+    scores = Scores(draft=0.5, grounded=0.32)
+    weights = ScoreWeights(draft=1, self_containment=0, self_reflection=0, grounded=2, relevance=0)
+    assert combine(scores, weights) == pytest.approx(0.371327, abs=1e-6)
+    assert combine(scores, ScoreWeights()) == pytest.approx(0.5)
+
+
+def test_all_five_components_together() -> None:
+    # 0.9 * 0.8 * 0.7 * 0.6 * 0.5^4 = 0.0189; eighth root 0.608916
+    scores = Scores(draft=0.9, self_containment=0.8, self_reflection=0.7, grounded=0.6, relevance=0.5)
+    weights = ScoreWeights(draft=1, self_containment=1, self_reflection=1, grounded=1, relevance=4)
+    assert combine(scores, weights) == pytest.approx(0.608916, abs=1e-6)
 
 
 def test_weight_zero_leaves_a_component_out() -> None:
