@@ -21,7 +21,8 @@ from specrag.models.base import LanguageModel
 from specrag.models.local import LocalModel
 from specrag.models.weights import Progress, Weights, ignore
 from specrag.models.worker import Worker
-from specrag.pipelines.base import Partitioner, Pipeline, Tools
+from specrag.partition import Partitioner
+from specrag.pipelines.base import Pipeline, Tools
 from specrag.pipelines.drafter_only import DrafterOnlyPipeline
 from specrag.pipelines.multihop import MultiHopPipeline
 from specrag.pipelines.speculative import SpeculativePipeline

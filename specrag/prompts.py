@@ -13,8 +13,8 @@ from specrag.types import Passage
 
 DRAFT_INSTRUCTION = "Answer the question with the passages."
 HOP_INSTRUCTION = (
-    "Collect what is needed to answer the question. Note what the passages say about it. Then name the one "
-    "thing that is still missing, as a search query; if nothing is missing, write: nothing."
+    "Answer the question step by step. Note what the passages say about it, then ask for the fact that is "
+    "still missing; if none is missing, write: nothing."
 )
 VERIFY_INSTRUCTION = "Answer the question with a short answer and the evidence for it."
 REFLECTION = "Do you think the explanation supports the answers? (Yes or No)"
@@ -27,7 +27,7 @@ ANSWER_LABEL = "Answer: According to the passages,"
 Written without a space at the end: the first token of a span carries its own.
 """
 NOTE_LABEL = "Note: According to the passages,"
-QUERY_LABEL = "Search next:"
+QUERY_LABEL = "Follow-up question:"
 READ_ANSWER_LABEL = "Answer:"
 READ_RATIONALE_LABEL = "Rationale:"
 """What the verifier reads before answer and rationale; it sees no passages, so none are named."""

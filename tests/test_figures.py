@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from specrag.types import Span
-from specrag.ui import figures, theme
+from specrag.ui import figures, lanes, theme
 from specrag.ui.evidence import split_evidence
 from tests.ui_traces import ABSTAINED, DRAFTING, HOSTILE_TRACE, SELECTED, STARTED, STATES
 
@@ -95,20 +95,20 @@ def test_the_figure_is_transparent() -> None:
 
 
 def test_lanes_leave_out_what_only_groups() -> None:
-    assert [lane.label for lane in figures.lanes(SELECTED)] == [
+    assert [lane.label for lane in lanes.lanes(SELECTED)] == [
         "retrieve", "partition", "draft 1", "draft 2", "draft 3", "draft 4", "verify", "decide"
     ]  # fmt: skip
-    assert figures.lanes(STARTED) == ()
+    assert lanes.lanes(STARTED) == ()
 
 
 def test_repeated_steps_share_a_lane() -> None:
     again = Span(id="again", parent_id="run", name="retrieve", start_ms=200.0, end_ms=300.0)
-    lane = figures.lanes(replace(SELECTED, spans=(*SELECTED.spans, again)))[0]
+    lane = lanes.lanes(replace(SELECTED, spans=(*SELECTED.spans, again)))[0]
     assert [(bar.start_ms, bar.end_ms) for bar in lane.bars] == [(0.0, 150.0), (200.0, 300.0)]
 
 
 def test_an_open_bar_ends_at_the_last_event() -> None:
-    lane = figures.lanes(DRAFTING)[2]
+    lane = lanes.lanes(DRAFTING)[2]
     assert [(bar.kind, bar.start_ms, bar.end_ms, bar.open) for bar in lane.bars] == [
         ("read", 180.0, 900.0, False),
         ("decode", 900.0, 1600.0, True),
@@ -117,7 +117,7 @@ def test_an_open_bar_ends_at_the_last_event() -> None:
 
 def test_a_model_that_never_says_when_it_has_read_is_judged_by_its_first_token() -> None:
     silent = replace(SELECTED, spans=tuple(span for span in SELECTED.spans if span.name != "decode"))
-    assert [bar.end_ms for bar in figures.lanes(silent)[2].bars] == [910.0, 3520.0]
+    assert [bar.end_ms for bar in lanes.lanes(silent)[2].bars] == [910.0, 3520.0]
 
 
 def test_overlapping_work_counts_once() -> None:
@@ -135,7 +135,7 @@ def test_times_of_a_run() -> None:
 
 @given(st.floats(min_value=0, max_value=1e9))
 def test_ticks_are_round_even_and_reach_the_end(end: float) -> None:
-    found = figures.ticks(end)
+    found = lanes.ticks(end)
     assert found[0] == 0
     assert found[-1] >= end
     assert 2 <= len(found) <= 8

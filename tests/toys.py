@@ -12,7 +12,8 @@ import numpy as np
 from specrag.config import Settings, load_settings
 from specrag.events import Event
 from specrag.models.base import LanguageModel
-from specrag.pipelines.base import Partitioner, Pipeline, Request, Tools
+from specrag.partition import Partitioner
+from specrag.pipelines.base import Pipeline, Request, Tools
 from specrag.pipelines.speculative import SpeculativePipeline
 from specrag.retrieval.base import Vectors
 from specrag.retrieval.chroma import ChromaStore

@@ -13,6 +13,7 @@ from specrag.types import (
     Passage,
     RoleUsage,
     Scores,
+    Side,
     Span,
     Subset,
     TokenLogprob,
@@ -228,6 +229,20 @@ DISPUTED = replace(
     decision=replace(
         SELECTED.decision,
         conflict="Harbour rules 2019, p. 4 says seven nights. The newer source is Quay notice 2025. Both are shown.",
+        sides=(
+            Side(
+                draft_index=1,
+                answer="Three nights, since the 2025 notice.",
+                passage_ids=("p2", "p5"),
+                sources=("Quay notice 2025 (2025-03-01)", "Minutes of May (2025-05-12)"),
+            ),
+            Side(
+                draft_index=0,
+                answer="Seven nights",
+                passage_ids=("p1",),
+                sources=("Harbour rules 2019 (2019-05-01)",),
+            ),
+        ),
     ),
 )
 FALLBACK_WRITING = replace(
@@ -331,7 +346,16 @@ HOSTILE_TRACE = replace(
         replace(SELECTED.drafts[2], finish_reason="error", error=HOSTILE),
         SELECTED.drafts[3],
     ),
-    decision=replace(SELECTED.decision, reason=HOSTILE, conflict=HOSTILE),
+    decision=replace(
+        SELECTED.decision,
+        reason=HOSTILE,
+        conflict=HOSTILE,
+        sides=(
+            Side(draft_index=1, answer=HOSTILE, passage_ids=("p1",), sources=(HOSTILE,)),
+            Side(draft_index=99, answer=LONG_WORD, passage_ids=("gone", "p2"), sources=(HOSTILE,)),
+        ),
+    ),
+    singletons=("p1", "nowhere"),
     answer=Answer(text=HOSTILE, citations=("p1", "p2", "nowhere")),
     partition_note=HOSTILE,
     error=ErrorInfo(type="x", message=HOSTILE),

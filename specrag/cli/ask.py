@@ -11,14 +11,24 @@ import typer
 
 from specrag.build import Parts
 from specrag.cli.common import FAILURE, Json, files_of, friendly, parts, print_json
-from specrag.errors import DocumentError, TraceError, UsageError
-from specrag.events import Decided, DraftFinished, DraftsVerified, Event, PassagesRetrieved, SubsetsFormed
+from specrag.errors import DocumentError, TraceError
+from specrag.events import (
+    Decided,
+    DraftFinished,
+    DraftsVerified,
+    Event,
+    HopFinished,
+    HopStarted,
+    PassagesRetrieved,
+    SubsetsFormed,
+)
 from specrag.library import OWN, SAMPLE, documents_of
 from specrag.pipelines.base import Request
 from specrag.sample import ensure_sample
 from specrag.terminal import say
 from specrag.tracing.codec import to_dict
 from specrag.tracing.trace import Trace, TraceFold
+from specrag.types import DecisionMode, PartitionName, PipelineName, PresetName
 
 
 def ask(  # noqa: PLR0917 - typer passes every one by name
@@ -31,18 +41,39 @@ def ask(  # noqa: PLR0917 - typer passes every one by name
         str | None,
         typer.Option(help="Collection to ask; by default your documents, or the sample if there are none."),
     ] = None,
-    pipeline: Annotated[str, typer.Option(help="Way to the answer: speculative.")] = "speculative",
+    pipeline: Annotated[PipelineName, typer.Option(help="Way to the answer.")] = "speculative",
     drafts: Annotated[int | None, typer.Option(help="m: number of drafts.")] = None,
     retrieve: Annotated[int | None, typer.Option(help="K: passages to retrieve.")] = None,
+    partition: Annotated[PartitionName | None, typer.Option(help="How passages are divided.")] = None,
+    decision: Annotated[
+        DecisionMode | None, typer.Option(help="The best draft is the answer, or one is written from all.")
+    ] = None,
+    preset: Annotated[PresetName | None, typer.Option(help="Weights of the scores.")] = None,
+    seed: Annotated[int | None, typer.Option(help="Seed of the partition.")] = None,
+    focus: Annotated[
+        int | None, typer.Option(help="Sentences that a draft reads of its passages; 0 reads all.")
+    ] = None,
+    grounded: Annotated[
+        bool | None, typer.Option("--grounded", help="Also score the drafts with their passages.")
+    ] = None,
     as_json: Json = False,
 ) -> None:
     """Ask a question and see how the answer came about."""
     with friendly():
-        if pipeline != "speculative":
-            raise UsageError(f"The pipeline “{pipeline}” is not built yet; use --pipeline speculative.")
-        with parts(in_memory=bool(docs), drafts=drafts, retrieve=retrieve) as made:
+        with parts(
+            in_memory=bool(docs),
+            drafts=drafts,
+            retrieve=retrieve,
+            partition=partition,
+            decision=decision,
+            preset=preset,
+            seed=seed,
+            focus_sentences=focus,
+            grounded=grounded,
+        ) as made:
             where = _read(made, docs) if docs else _collection(made, collection)
-            trace = asyncio.run(_run(made, Request(question=question, collection=where), quiet=as_json))
+            request = Request(question=question, collection=where)
+            trace = asyncio.run(_run(made, pipeline, request, quiet=as_json))
         if as_json:
             print_json(to_dict(trace))
         else:
@@ -75,10 +106,10 @@ def _collection(made: Parts, wanted: str | None) -> str:
     return SAMPLE
 
 
-async def _run(made: Parts, request: Request, *, quiet: bool) -> Trace:
+async def _run(made: Parts, pipeline: PipelineName, request: Request, *, quiet: bool) -> Trace:
     folding = TraceFold()
     events: list[Event] = []
-    async with aclosing(made.speculative.run(request)) as stream:
+    async with aclosing(made.pipeline(pipeline).run(request)) as stream:
         async for event in stream:
             events.append(event)
             folding.apply(event)
@@ -97,6 +128,10 @@ def _tell(event: Event) -> None:
             say(f"{len(event.passages)} passages, the best scores {event.passages[0].score:.2f}")
         case SubsetsFormed():
             say(f"{len(event.subsets)} subsets" + (f"; {event.note}" if event.note else ""))
+        case HopStarted():
+            say(f"hop {event.number}: {event.query}")
+        case HopFinished():
+            say(f"  note: {event.hop.note or 'nothing'}")
         case DraftFinished():
             say(f"  draft {event.draft.subset_id[1:]}: {event.draft.answer or event.draft.error}")
         case DraftsVerified() if event.verdicts and event.verdicts[0].scores.combined is None:

@@ -16,14 +16,12 @@ from specrag.config import Settings
 from specrag.errors import SpecragError, UsageError
 from specrag.events import Event, Queued, RunFailed, RunFinished, RunStarted, SpanStarted
 from specrag.models.base import LanguageModel
-from specrag.partition import Partition
+from specrag.partition import Partitioner
 from specrag.retrieval.evidence import EvidenceScorer
 from specrag.retrieval.retriever import Retriever
 from specrag.timeline import Clock, Timeline
 from specrag.turnstile import Place, Turnstile
 from specrag.types import ErrorInfo, PipelineName
-
-Partitioner = Callable[..., Partition]  # TEMP
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

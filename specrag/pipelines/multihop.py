@@ -1,8 +1,8 @@
 """Iterative multi-hop RAG: what a hop finds decides what the next one looks for.
 
 Each hop retrieves, and the verifier notes what was found and names what is missing: the next query. It stops
-when nothing is missing, when a query comes back, or after the last hop, and then answers from all passages
-found and its notes. The hops wait for each other, which is what speculative drafts avoid.
+when nothing is missing, when a note or a query comes back, or after the last hop, and then answers from all
+passages found and its notes. The hops wait for each other, which is what speculative drafts avoid.
 """
 
 import re
@@ -143,14 +143,18 @@ class _Search:
                             completion_tokens=output.completion_tokens,
                         )
         wanted = written["query"].strip().strip(_QUOTES)
-        self._stopped = why_stop(wanted, [self._question, *(hop.query for hop in self.hops), query])
+        note = "" if is_hollow(written["note"]) else written["note"].strip()
         if number == self._tools.settings.hops:
             self._stopped = "no further one is allowed"
+        elif normalise_answer(note) in {normalise_answer(earlier) for earlier in self.notes}:
+            self._stopped = "the last one found nothing new"
+        else:
+            self._stopped = why_stop(wanted, [self._question, *(hop.query for hop in self.hops), query])
         hop = Hop(
             number=number,
             query=query,
             passage_ids=tuple(passage.id for passage in found),
-            note="" if is_hollow(written["note"]) else written["note"].strip(),
+            note=note,
             next_query=None if self._stopped else wanted,
             finished=True,
         )

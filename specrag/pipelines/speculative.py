@@ -21,7 +21,7 @@ from specrag.events import (
     SubsetsFormed,
     UsageCounted,
 )
-from specrag.partition import Partition, condition_on_question, multi_perspective
+from specrag.partition import Partition, condition_on_question, partition
 from specrag.pipelines.base import Request, Tools, as_run
 from specrag.pipelines.steps import Retrieval, answer_from_all, counted
 from specrag.retrieval.evidence import Evidence
@@ -69,12 +69,12 @@ class SpeculativePipeline:
 
         span = t.start("partition", root)
         yield span
-        parted = self._partition(found)
+        parted = self._partition(question, found)
         yield SubsetsFormed(
             at_ms=t.now(),
             subsets=parted.subsets,
             note=parted.note,
-            singletons=getattr(parted, "singletons", ()),
+            singletons=parted.singletons,
         )
         yield t.end(span, subsets=len(parted.subsets))
 
@@ -93,7 +93,7 @@ class SpeculativePipeline:
         span = t.start("verify", root)
         yield span
         verdicts, usage = await verify_drafts(
-            self._tools.verifier, question, drafts, **({"passages_of": reading} if self._grounded else {})
+            self._tools.verifier, question, drafts, passages_of=reading if self._grounded else None
         )
         verdicts = _with_relevance(verdicts, parted.subsets, retrieval.evidence)
         yield DraftsVerified(at_ms=t.now(), verdicts=verdicts)
@@ -136,14 +136,21 @@ class SpeculativePipeline:
             async for event in answering:
                 yield event
 
-    def _partition(self, found: Retrieved) -> Partition:
+    def _partition(self, question: str, found: Retrieved) -> Partition:
         """On the event loop and not in a thread: it takes milliseconds, and its warnings filter is global."""
-        settings, own = self._settings, self._tools.partitioner
-        vectors = condition_on_question(found.vectors, found.question_vector)
-        asked = {"m": settings.drafts, "k": settings.passages_per_draft, "seed": settings.seed}
-        if own is None:
-            return multi_perspective(found.passages, vectors, **asked)  # TEMP
-        return _checked(own(found.passages, vectors, **asked), found.passages)
+        settings = self._settings
+        try:
+            return partition(
+                found.passages,
+                condition_on_question(found.vectors, found.question_vector),
+                strategy=self._tools.partitioner or settings.partition,
+                m=settings.drafts,
+                k=settings.passages_per_draft,
+                seed=settings.seed,
+                question=question,
+            )
+        except ValueError as error:  # only a function of one's own breaks the rules
+            raise UsageError(f"The partition cannot be used: {error}.") from error
 
     def _reading(self, subsets: Sequence[Subset], passages: Sequence[Passage], evidence: Evidence) -> Reading:
         by_id = {passage.id: passage for passage in passages}
@@ -217,24 +224,6 @@ class SpeculativePipeline:
             async for event in writing:
                 yield event
         yield t.end(span)
-
-
-def _checked(parted: Partition, passages: Sequence[Passage]) -> Partition:
-    """A partition made by somebody else's function, once it is sure that the run can use it.
-
-    Raises:
-        UsageError: it cannot.
-    """
-    known = {passage.id for passage in passages}
-    ids = [subset.id for subset in parted.subsets]
-    if not ids or len(set(ids)) < len(ids):
-        raise UsageError("The custom partition must return at least one subset, each with an id of its own.")
-    for subset in parted.subsets:
-        if not subset.passage_ids or not known.issuperset(subset.passage_ids):
-            raise UsageError(
-                f"The custom partition put no passage, or one that was not retrieved, into {subset.id}."
-            )
-    return parted
 
 
 def _in_order(drafts: Sequence[Draft], subsets: Sequence[Subset]) -> list[Draft]:

@@ -21,6 +21,7 @@ from specrag.library import SAMPLE
 from specrag.models.weights import Progress
 from specrag.startup import Startup, StartupState
 from specrag.terminal import bar, say
+from specrag.ui import endpoints
 from specrag.ui.live import header
 from specrag.ui.tabs import ask, documents
 from specrag.ui.theme import CSS_PATH, theme
@@ -46,7 +47,7 @@ def build_app(startup: Startup) -> gr.Blocks:
                 ask_tab = ask.build(startup)
             with gr.Tab("Documents", id="documents"):
                 documents_tab = documents.build(startup)
-        ask.wire_api(startup)  # first: a listener of the page that is called `ask` would take the name
+        endpoints.wire(startup)  # first: a listener of the page that is called `ask` would take the name
         ask.wire(page, ask_tab, startup, top)
         documents.wire(page, documents_tab, startup, ask_tab, top)
     page.queue(default_concurrency_limit=VISITORS, max_size=4 * VISITORS)

@@ -13,22 +13,27 @@ from typing import Final, Literal, TypeAlias
 
 from specrag.tracing.trace import Trace
 from specrag.types import Chunk, DocumentInfo, ModelInfo
-from specrag.ui import figures
+from specrag.ui.draft_cards import cards_of
 from specrag.ui.evidence import split_evidence
-from specrag.ui.markup import render, score
+from specrag.ui.hop_cards import hops_of
+from specrag.ui.lanes import FAINT, KEYS, WORDS, lanes, ticks
+from specrag.ui.markup import hue, render, score
 from specrag.ui.readout import (
     Colour,
-    cards_of,
-    figures_of,
+    authors_of,
     id_prefix,
+    is_direct,
     look_of,
-    rationales,
     refs_of,
     sides_of,
-    status_text,
+    told_of,
     votes_of,
     winner_of,
+    writer_of,
 )
+from specrag.ui.sentences import headline, reader_text, status_text, waiting_text
+from specrag.ui.tally import figures_of
+from specrag.ui.written import answer_tokens
 
 __all__ = [
     "Colour",
@@ -59,6 +64,7 @@ _SCORES: Final = {
     "relevance": "relevance",
     "combined": "combined",
 }
+_BLANKS, _MOST_BLANKS = 4, 16
 _LIVE_AXIS_MS: Final = 1000.0
 """A live axis begins no shorter, or it would change its scale with every event."""
 
@@ -91,54 +97,77 @@ def models_line(drafter: ModelInfo, verifier: ModelInfo, collection: str, docume
     )
 
 
-def status_line(trace: Trace | None, *, idle: str = "Ready.") -> str:
+def status_line(trace: Trace | None, *, idle: str = "Ready.", sharing: int = 0) -> str:
     """The one line that a screen reader is told of; its text holds no running clock on purpose."""
-    return render("status", text=idle if trace is None else status_text(trace))
+    return render("status", text=idle if trace is None else status_text(trace, sharing=sharing))
 
 
-def answer_card(trace: Trace, *, scope: str = "ask") -> str:
+def answer_card(trace: Trace, *, colour: Colour = "none", scope: str = "ask") -> str:
     """The answer with its reason, its sources and what it took."""
     refs = refs_of(trace, scope)
-    answer, sides = trace.answer, sides_of(trace, refs)
-    winner = winner_of(trace)
+    answer, winner, authors = trace.answer, winner_of(trace), authors_of(trace)
     return render(
         "answer",
         trace=trace,
         look=look_of(trace),
-        winner=winner,
+        headline=headline(trace),
+        waiting=waiting_text(trace),
         answer=answer.text if answer else "",
+        tokens=answer_tokens(trace) if colour == writer_of(trace) else (),
+        writer=writer_of(trace),
         cites=[refs.get(cited) for cited in answer.citations] if answer else [],
-        sides=sides if trace.decision and trace.decision.conflict else (),
+        authors=authors,
+        strip=_strip(authors),
+        sides=sides_of(trace, refs),
         votes=votes_of(trace, winner),
         figures=figures_of(trace),
     )
 
 
+def _strip(authors: Sequence[int]) -> str:
+    """The hues of the drafts that an answer was written from, as stops of a gradient, which needs two."""
+    stops = [f"var(--sr-hue-{hue(number)})" for number in authors]
+    return ", ".join(stops * 2 if len(stops) == 1 else stops)
+
+
 def passages_strip(trace: Trace, *, scope: str = "ask") -> str:
     """Chips of the retrieved passages, and the panel that each of them opens."""
     refs = tuple(refs_of(trace, scope).values())
-    used = tuple(ref for ref in refs if ref.drafts) or refs
+    used = tuple(ref for ref in refs if ref.hues) or refs
     return render(
         "passages",
         refs=refs,
         used=used,
         rest=tuple(ref for ref in refs if ref not in used),
         more=f"{id_prefix(trace, scope)}-more",
-        running=trace.status == "running",
-        marked={ref.target: split_evidence(ref.passage.text, rationales(trace, ref)) for ref in refs},
+        running=trace.status == "running" and not trace.ahead,
+        marked={ref.target: split_evidence(ref.passage.text, told_of(trace, ref)) for ref in refs},
     )
 
 
 def board(trace: Trace, *, colour: Colour = "none", scope: str = "ask") -> str:
-    """One card per draft, while it is written and after it was verified."""
+    """How the answer comes about: a card per draft, the hops, or a line on which model reads what."""
+    if trace.ahead and trace.status == "running":
+        return render("reader", text=waiting_text(trace), waiting=True)
+    if trace.pipeline == "multihop":
+        hops = hops_of(trace, refs_of(trace, scope))
+        running = trace.status == "running"
+        return render("hops", hops=hops, text=reader_text(trace), running=running)
+    if is_direct(trace):
+        return render("reader", text=reader_text(trace), waiting=False)
+    return _draft_board(trace, colour=colour, scope=scope)
+
+
+def _draft_board(trace: Trace, *, colour: Colour, scope: str) -> str:
     cards = tuple(cards_of(trace, refs_of(trace, scope), colour))
     scored = [card.draft.scores for card in cards if card.draft]
+    running = trace.status == "running"
     return render(
         "board",
         cards=cards,
         colour=colour,
-        running=trace.status == "running",
-        skeleton=trace.status == "running" and trace.pipeline == "speculative" and not cards,
+        running=running,
+        blanks=_drafts_asked(trace) if running and not cards else 0,
         note=trace.partition_note,
         labels={
             key: label for key, label in _SCORES.items() if any(score(s, key) is not None for s in scored)
@@ -147,14 +176,34 @@ def board(trace: Trace, *, colour: Colour = "none", scope: str = "ask") -> str:
     )
 
 
+def _drafts_asked(trace: Trace) -> int:
+    """How many drafts the run is to write, so that their places are kept; the trace may be from outside."""
+    asked = trace.config.get("drafts")
+    return min(max(asked, 1), _MOST_BLANKS) if isinstance(asked, int) else _BLANKS
+
+
 def timeline(trace: Trace) -> str:
     """The lanes of the run, live; the same numbers stand in a table for those who cannot see them."""
-    rows = figures.lanes(trace)
+    rows = lanes(trace)
     if not rows and trace.status != "running":
         return ""
     least = _LIVE_AXIS_MS if trace.status == "running" else 0.0
-    ticks = figures.ticks(max([least, trace.elapsed_ms, *(bar.end_ms for row in rows for bar in row.bars)]))
-    return render("timeline", lanes=rows, ticks=ticks, end=ticks[-1], trace=trace)
+    axis = ticks(max([least, trace.elapsed_ms, *(bar.end_ms for row in rows for bar in row.bars)]))
+    kinds = {bar.kind for row in rows for bar in row.bars}
+    return render(
+        "timeline",
+        lanes=rows,
+        ticks=axis,
+        end=axis[-1],
+        trace=trace,
+        words=WORDS,
+        faint=FAINT,
+        key=[
+            (alike[0], " or ".join(WORDS[kind] for kind in alike if kind in kinds))
+            for alike in KEYS
+            if kinds & set(alike)
+        ],
+    )
 
 
 def empty_state(title: str, text: str, hints: Sequence[str] = ()) -> str:

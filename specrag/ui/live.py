@@ -14,6 +14,8 @@ from specrag.startup import Startup
 from specrag.tracing.trace import Trace
 from specrag.ui import cards
 from specrag.ui.figures import waterfall
+from specrag.ui.readout import writer_of
+from specrag.ui.written import answer_tokens
 
 TICK_S: Final = 0.25
 """How often a page that follows a run is told what is new."""
@@ -33,6 +35,13 @@ NAMES: Final = (
     "question",
 )
 """The components that a run writes to, in the order of `Updates`."""
+
+COLOURS: Final = (
+    ("No colours", "none"),
+    ("Drafter's probability", "drafter"),
+    ("Verifier's probability", "verifier"),
+)
+"""Whose probability may colour the tokens."""
 
 Updates = tuple[Any, ...]
 
@@ -58,18 +67,19 @@ class Show:
         self.opened = opened
         self._sent: dict[str, object] = {}
 
-    def trace(self, trace: Trace) -> Updates:
-        """A run, live or finished."""
+    def trace(self, trace: Trace, *, sharing: int = 0) -> Updates:
+        """A run, live or finished; `sharing` other runs use the models at the same time."""
         running = trace.status == "running"
+        roles = roles_of(trace)
         return self._updates(
             run_id=trace.run_id,
             **({} if self.opened else {"own_run": trace.run_id}),
             ask=("interactive", not running),
             stop=("interactive", running),
-            status=cards.status_line(trace),
-            answer=cards.answer_card(trace),
+            status=cards.status_line(trace, sharing=sharing),
+            answer=cards.answer_card(trace, colour="none" if running else self._colour),
             passages=cards.passages_strip(trace) if trace.passages else "",
-            colour=("visible", not running and bool(trace.drafts)),
+            colour=("roles", () if running else roles),
             board=cards.board(trace, colour="none" if running else self._colour),
             timeline=cards.timeline(trace),
             waterfall=("visible", not running and bool(trace.spans)),
@@ -91,7 +101,7 @@ class Show:
             status=cards.status_line(None, idle=message),
             answer=cards.notice("error", message),
             passages="",
-            colour=("visible", False),
+            colour=("roles", ()),
             board="",
             timeline="",
             waterfall=("visible", False),
@@ -105,7 +115,7 @@ class Show:
         """Nothing asked yet."""
         empty = cards.empty_state(
             "Watch it think",
-            "Ask a question about the documents: four drafts are written side by side from different "
+            "Ask a question about the documents: several drafts are written side by side from different "
             "passages, a verifier reads them in one pass, and the best one is the answer.",
         )
         return self._updates(
@@ -127,10 +137,20 @@ class Show:
                 return gr.update(interactive=setting)
             case ("visible", bool() as setting):
                 return gr.update(visible=setting)
+            case ("roles", tuple() as roles):
+                return self._colours(roles)
             case Trace():
                 return waterfall(value)
             case _:
                 return value
+
+    def _colours(self, roles: tuple[str, ...]) -> Any:
+        """Offer the colours that the run has; one that it lacks is no longer chosen."""
+        if not roles:
+            return gr.update(visible=False)
+        chosen = self._colour if self._colour in roles else "none"
+        choices = [choice for choice in COLOURS if choice[1] in ("none", *roles)]
+        return gr.update(visible=True, choices=choices, value=chosen)
 
 
 async def follow(startup: Startup, run_id: str, show: Show) -> AsyncGenerator[Updates]:
@@ -141,9 +161,15 @@ async def follow(startup: Startup, run_id: str, show: Show) -> AsyncGenerator[Up
                 replaced = trace.error is not None and trace.error.message == REPLACED
                 if replaced and not show.opened:
                     return  # the page shows its next run by now
-                yield show.trace(trace)
+                yield show.trace(trace, sharing=sharing(startup))
     except SpecragError as error:
         yield show.failed(str(error))
+
+
+def sharing(startup: Startup) -> int:
+    """Other runs that use the models now; those that wait in line use nothing."""
+    parts = startup.parts
+    return max(0, min(parts.runs.active, parts.settings.concurrent_runs) - 1)
 
 
 async def startup_progress(startup: Startup, show: Show) -> AsyncGenerator[Updates]:
@@ -155,6 +181,15 @@ async def startup_progress(startup: Startup, show: Show) -> AsyncGenerator[Updat
         yield show.loading(state.fraction, state.message)
         await asyncio.to_thread(startup.wait, TICK_S)
     yield show.idle()
+
+
+def roles_of(trace: Trace) -> tuple[str, ...]:
+    """The models that said how probable they find what was written."""
+    drafted = any(draft.tokens for draft in trace.drafts)
+    read = any(draft.verifier_tokens for draft in trace.drafts)
+    writer = writer_of(trace) if answer_tokens(trace) else None
+    told = {"drafter": drafted or writer == "drafter", "verifier": read or writer == "verifier"}
+    return tuple(role for role, known in told.items() if known)
 
 
 def colour_of(value: str) -> cards.Colour:

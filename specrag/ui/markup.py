@@ -77,6 +77,11 @@ def percent_text(share: float) -> str:
     return f"{100 * share:.2f}%"
 
 
+def hue(number: int) -> int:
+    """Hues repeat after the eighth draft or hop."""
+    return (number - 1) % len(HUES) + 1
+
+
 def is_weblink(text: str) -> bool:
     """Whether a source may become a link: only http and https, never `javascript:` or `data:`."""
     try:
@@ -102,7 +107,7 @@ def _environment() -> Environment:
     environment.filters.update(
         time=time_text, tick=tick_text, score=number_text, percent=percent_text, parameters=parameters_text
     )
-    environment.filters["hue"] = lambda number: f"sr-h{(number - 1) % len(HUES) + 1}" if number else "sr-h0"
+    environment.filters["hue"] = lambda number: f"sr-h{hue(number)}" if number else "sr-h0"
     environment.globals["score_of"] = score
     environment.globals["unknown"] = UNKNOWN
     environment.globals["probability"] = probability

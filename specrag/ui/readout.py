@@ -1,22 +1,20 @@
-"""What a trace says, in the terms of the page: numbered passages, cards, sides of a dispute, votes, figures.
+"""What a trace says, in the page's terms: numbered passages, the winner, sides of a dispute, votes, looks.
 
-Pure, and without markup: the templates only place what stands here.
+Pure, and without markup: the templates only place what stands here. Cards of drafts and hops are made in
+`draft_cards.py` and `hop_cards.py`, sentences in `sentences.py`, figures in `tally.py`.
 """
 
 import re
-from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import zip_longest
 from typing import Literal, TypeAlias, assert_never
 
 from specrag.text import normalise_answer
 from specrag.tracing.trace import Trace
-from specrag.types import Draft, Part, Passage, Subset
-from specrag.ui import figures
-from specrag.ui.figures import draft_numbers
-from specrag.ui.markup import UNKNOWN, probability, time_text
+from specrag.types import Draft, Hop, Passage, Role, Side
+from specrag.ui.lanes import draft_numbers
 
 Colour: TypeAlias = Literal["none", "drafter", "verifier"]
-CardState: TypeAlias = Literal["waiting", "reading", "writing", "done", "failed", "cancelled"]
 Look: TypeAlias = Literal[
     "running", "selected", "synthesised", "fallback", "abstained", "direct", "failed", "cancelled"
 ]
@@ -29,34 +27,36 @@ class Ref:
     number: int
     passage: Passage
     target: str
-    drafts: tuple[int, ...]
+    drafts: tuple[int, ...] = ()
     """Numbers of the drafts that read it; each has its hue."""
+    hops: tuple[int, ...] = ()
+    """Numbers of the hops that found it; each has its hue."""
+    whole: Role | None = None
+    """The model that reads all passages at once, where there are no drafts."""
+    everywhere: bool = False
+    """Whether it is a cluster of its own, and so in every draft."""
+
+    @property
+    def hues(self) -> tuple[int, ...]:
+        """What its dots stand for."""
+        return self.drafts or self.hops
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Side:
-    """One of the different answers that the drafts gave."""
+class Source:
+    """What a side of a dispute rests on; `ref` is None where the passage is not in the trace."""
+
+    ref: Ref | None
+    text: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SideView:
+    """One of the disputed answers, with all drafts that give it."""
 
     answer: str
     drafts: tuple[int, ...]
-    refs: tuple[Ref, ...]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Card:
-    """A draft as the board shows it."""
-
-    number: int
-    perspective: str
-    refs: tuple[Ref, ...]
-    draft: Draft | None
-    state: CardState
-    rate: str
-    note: str
-    winner: bool
-    rationale: tuple[tuple[str, float], ...]
-    """Tokens with their probability; empty where the text is shown without colours."""
-    answer: tuple[tuple[str, float], ...]
+    sources: tuple[Source, ...]
 
 
 def id_prefix(trace: Trace, scope: str) -> str:
@@ -67,207 +67,128 @@ def id_prefix(trace: Trace, scope: str) -> str:
 def refs_of(trace: Trace, scope: str) -> dict[str, Ref]:
     """The passages by id, numbered as they were retrieved."""
     prefix, order = id_prefix(trace, scope), draft_numbers(trace)
+    whole = writer_of(trace) if is_direct(trace) else None
     return {
         passage.id: Ref(
             number=number,
             passage=passage,
             target=f"{prefix}-p{number}",
             drafts=tuple(order[subset.id] for subset in trace.subsets if passage.id in subset.passage_ids),
+            hops=tuple(hop.number for hop in trace.hops if passage.id in found_by(trace, hop)),
+            whole=whole,
+            everywhere=passage.id in trace.singletons,
         )
         for number, passage in enumerate(trace.passages, 1)
     }
 
 
-def rationales(trace: Trace, ref: Ref) -> tuple[str, ...]:
-    """Of finished drafts only: a panel that is being read must not change with every token."""
+def found_by(trace: Trace, hop: Hop) -> tuple[str, ...]:
+    """Passages of a hop; of one that goes on, those that no other hop had found."""
+    if hop.finished or hop.passage_ids:
+        return tuple(dict.fromkeys(hop.passage_ids))
+    others = {found for other in trace.hops for found in other.passage_ids}
+    return tuple(passage.id for passage in trace.passages if passage.id not in others)
+
+
+def told_of(trace: Trace, ref: Ref) -> tuple[str, ...]:
+    """What was written from a passage; finished texts only, so that an open panel stays as it is."""
     order = draft_numbers(trace)
-    return tuple(
+    rationales = (
         draft.rationale
         for draft in trace.drafts
         if draft.finish_reason is not None and not draft.abstained and order[draft.subset_id] in ref.drafts
     )
+    notes = (hop.note for hop in trace.hops if hop.finished and hop.number in ref.hops)
+    answered = trace.answer is not None and trace.status == "done" and ref.whole is not None
+    return (*rationales, *notes, *((trace.answer.text,) if answered and trace.answer else ()))
+
+
+def writer_of(trace: Trace) -> Role:
+    """The model that writes an answer itself, where no draft is the answer."""
+    return "drafter" if trace.pipeline == "drafter" else "verifier"
+
+
+def is_direct(trace: Trace) -> bool:
+    """Whether one model answers from all passages at once, also inside a speculative run with few of them."""
+    if trace.pipeline in ("standard", "drafter"):
+        return True
+    few = trace.pipeline == "speculative" and not trace.subsets and not trace.drafts
+    return few and (
+        any(span.name == "answer" for span in trace.spans)
+        or (trace.decision is not None and trace.decision.kind == "direct")
+    )
+
+
+def is_synthesising(trace: Trace) -> bool:
+    """Whether the verifier is to write one answer from the drafts: nothing has won until it is there."""
+    return trace.status == "running" and trace.config.get("decision") == "synthesise"
 
 
 def winner_of(trace: Trace) -> int | None:
-    """Number of the draft that gave the answer; a fallback has none."""
+    """Number of the draft that is the answer; an answer that was written afresh has none."""
     decision = trace.decision
-    if decision is None or decision.kind not in ("selected", "synthesised") or decision.draft_index is None:
+    if decision is None or decision.kind != "selected" or decision.draft_index is None:
         return None
     inside = 0 <= decision.draft_index < len(trace.drafts)
-    return draft_numbers(trace)[trace.drafts[decision.draft_index].subset_id] if inside else None
+    if not inside or is_synthesising(trace):
+        return None
+    return draft_numbers(trace)[trace.drafts[decision.draft_index].subset_id]
 
 
-def _same(draft: Draft) -> str:
+def authors_of(trace: Trace) -> tuple[int, ...]:
+    """Numbers of the drafts that a synthesised answer was written from: those that the verifier was shown."""
+    if trace.decision is None or trace.decision.kind != "synthesised":
+        return ()
+    order = draft_numbers(trace)
+    return tuple(order[draft.subset_id] for draft in trace.drafts if draft.usable and not draft.abstained)
+
+
+def same_as(draft: Draft) -> str:
     """What makes two answers equal, as `decide` sees it."""
     return normalise_answer(draft.answer) or draft.answer
 
 
-def _groups(trace: Trace) -> dict[str, list[Draft]]:
-    """Drafts that give an answer, by what they answer."""
-    groups: dict[str, list[Draft]] = {}
-    for draft in trace.drafts:
-        if draft.usable and not draft.abstained:
-            groups.setdefault(_same(draft), []).append(draft)
-    return groups
+def giving(trace: Trace, answer: str) -> list[Draft]:
+    """The drafts that give this answer (in the form of `same_as`)."""
+    return [
+        draft for draft in trace.drafts if draft.usable and not draft.abstained and same_as(draft) == answer
+    ]
 
 
-def sides_of(trace: Trace, refs: dict[str, Ref]) -> tuple[Side, ...]:
-    """The disputed answers with their drafts and what they cite; all answers if the dispute names none."""
-    order = draft_numbers(trace)
-    groups = list(_groups(trace).values())
-    dispute = (trace.decision.conflict if trace.decision else None) or ""
-    named = [drafts for drafts in groups if f"“{drafts[0].answer}”" in dispute]
+def sides_of(trace: Trace, refs: dict[str, Ref]) -> tuple[SideView, ...]:
+    """The disputed answers, the chosen one first, with their drafts and sources."""
+    sides = trace.decision.sides if trace.decision else ()
     return tuple(
-        Side(
-            answer=drafts[0].answer,
-            drafts=tuple(order[draft.subset_id] for draft in drafts),
-            refs=tuple(refs[cited] for cited in dict.fromkeys(_cited(drafts)) if cited in refs),
-        )
-        for drafts in named or groups
+        SideView(answer=side.answer, drafts=_drafts_of(trace, side.draft_index), sources=_sources(side, refs))
+        for side in sides
     )
 
 
-def _cited(drafts: Sequence[Draft]) -> list[str]:
-    return [cited for draft in drafts for cited in draft.citations]
+def _drafts_of(trace: Trace, index: int) -> tuple[int, ...]:
+    """Numbers of a draft and of those that say the same; none if the trace does not hold it."""
+    if not 0 <= index < len(trace.drafts):
+        return ()
+    order, speaker = draft_numbers(trace), trace.drafts[index]
+    return tuple(order[draft.subset_id] for draft in giving(trace, same_as(speaker)) or [speaker])
+
+
+def _sources(side: Side, refs: dict[str, Ref]) -> tuple[Source, ...]:
+    """The passages of a side; what only has a name keeps it."""
+    named = zip_longest(side.passage_ids, side.sources, fillvalue="")
+    return tuple(Source(ref=refs.get(key), text=name) for key, name in named if key in refs or name)
 
 
 def votes_of(trace: Trace, winner: int | None) -> dict[str, list[int]]:
     """Who gave the winner's answer, who another one, who none."""
     votes: dict[str, list[int]] = {"agrees": [], "differs": [], "abstained": []}
-    if winner is None:
-        return votes
     order = draft_numbers(trace)
-    mine = next(_same(draft) for draft in trace.drafts if order[draft.subset_id] == winner)
-    for draft in trace.drafts:
+    mine = next((same_as(draft) for draft in trace.drafts if order[draft.subset_id] == winner), None)
+    for draft in trace.drafts if winner is not None or authors_of(trace) else ():
         if draft.abstained:
             votes["abstained"].append(order[draft.subset_id])
-        elif draft.usable and order[draft.subset_id] != winner:
-            votes["agrees" if _same(draft) == mine else "differs"].append(order[draft.subset_id])
+        elif mine is not None and draft.usable and order[draft.subset_id] != winner:
+            votes["agrees" if same_as(draft) == mine else "differs"].append(order[draft.subset_id])
     return votes
-
-
-def figures_of(trace: Trace) -> list[tuple[str, str]]:
-    """What the run took; a running one keeps the places of what will come."""
-    verifier = trace.usage.verifier
-    read, wrote = _drafter_tokens(trace)
-    share = figures.models_share(trace)
-    rows = [
-        ("first draft token", time_text(figures.first_token_ms(trace))),
-        ("verdict", time_text(figures.verdict_ms(trace))),
-        ("so far" if trace.status == "running" else "total", time_text(trace.elapsed_ms)),
-        ("drafter read / wrote", _read_wrote(read, wrote)),
-        ("verifier read / wrote", _read_wrote(verifier.prompt_tokens, verifier.completion_tokens)),
-        ("verifier scoring passes", f"{verifier.forward_passes:,}" if verifier.forward_passes else UNKNOWN),
-        ("models' share of the run", UNKNOWN if share is None else f"{100 * share:.0f} %"),
-    ]
-    return [row for row in rows if trace.status == "running" or row[1] != UNKNOWN]
-
-
-def _drafter_tokens(trace: Trace) -> tuple[int, int]:
-    """Read and written; counted by ourselves as long as the run has not told."""
-    told = trace.usage.drafter
-    read = sum(draft.prompt_tokens for draft in trace.drafts)
-    wrote = sum(len(draft.tokens) for draft in trace.drafts)
-    if trace.status == "running":
-        return max(read, told.prompt_tokens), max(wrote, told.completion_tokens)
-    return told.prompt_tokens, told.completion_tokens
-
-
-def _read_wrote(read: int, wrote: int) -> str:
-    return f"{read:,} / {wrote:,} tok" if read or wrote else UNKNOWN
-
-
-def cards_of(trace: Trace, refs: dict[str, Ref], colour: Colour) -> list[Card]:
-    """A card per subset, in order, and one per draft that has no subset of its own."""
-    subsets = {subset.id: subset for subset in trace.subsets}
-    drafts = {draft.subset_id: draft for draft in trace.drafts}
-    return [
-        _card(trace, number, refs, subset=subsets.get(key), draft=drafts.get(key), colour=colour)
-        for key, number in draft_numbers(trace).items()
-    ]
-
-
-def _card(
-    trace: Trace,
-    number: int,
-    refs: dict[str, Ref],
-    *,
-    subset: Subset | None,
-    draft: Draft | None,
-    colour: Colour,
-) -> Card:
-    ids = subset.passage_ids if subset else tuple(refs)
-    return Card(
-        number=number,
-        perspective=subset.perspective if subset else "all passages",
-        refs=tuple(refs[passage_id] for passage_id in ids if passage_id in refs),
-        draft=draft,
-        state=_card_state(trace, draft),
-        rate=_rate(draft),
-        note=_note(trace, draft),
-        winner=number == winner_of(trace),
-        rationale=_tokens(draft, "rationale", colour),
-        answer=_tokens(draft, "answer", colour),
-    )
-
-
-def _card_state(trace: Trace, draft: Draft | None) -> CardState:
-    if draft is None or draft.finish_reason is None:
-        if trace.status != "running":
-            return "cancelled"
-        if draft is None or not (draft.prompt_tokens or draft.tokens or draft.rationale or draft.answer):
-            return "waiting"
-        return "writing" if draft.tokens or draft.rationale or draft.answer else "reading"
-    match draft.finish_reason:
-        case "error":
-            return "failed"
-        case "cancelled":
-            return "cancelled"
-        case "stop" | "length":
-            return "done"
-        case _:
-            assert_never(draft.finish_reason)
-
-
-def _rate(draft: Draft | None) -> str:
-    if draft is None or not (draft.tokens or draft.prompt_tokens):
-        return ""
-    if not draft.tokens:
-        return f"{'reading' if draft.finish_reason is None else 'read'} {draft.prompt_tokens:,} tok"
-    times = [token.at_ms for token in draft.tokens if token.at_ms is not None]
-    count = f"{len(draft.tokens):,} tok"
-    taken = times[-1] - times[0] if len(times) > 1 else 0.0
-    return f"{count}, {(len(times) - 1) / taken * 1000:.0f} tok/s" if taken > 0 else count
-
-
-def _note(trace: Trace, draft: Draft | None) -> str:
-    match _card_state(trace, draft):
-        case "failed":
-            return f"failed: {draft.error if draft and draft.error else 'no answer came'}"
-        case "cancelled":
-            return "stopped"
-        case "waiting" | "reading" | "writing":
-            return ""
-        case "done":
-            return _agreement(trace, draft) if draft else ""
-
-
-def _agreement(trace: Trace, draft: Draft) -> str:
-    if draft.abstained:
-        return "abstained"
-    finished = all(other.finish_reason is not None for other in trace.drafts)
-    if not finished or not draft.usable or len(trace.drafts) == 1:
-        return "" if draft.usable else "no answer"
-    order = draft_numbers(trace)
-    others = [order[other.subset_id] for other in _groups(trace).get(_same(draft), []) if other is not draft]
-    return f"agrees with {', '.join(map(str, others)) or 'none'}"
-
-
-def _tokens(draft: Draft | None, part: Part, colour: Colour) -> tuple[tuple[str, float], ...]:
-    if draft is None or colour == "none":
-        return ()
-    tokens = draft.tokens if colour == "drafter" else draft.verifier_tokens
-    return tuple((token.text, probability(token.logprob)) for token in tokens if token.part == part)
 
 
 def look_of(trace: Trace) -> Look:
@@ -279,49 +200,3 @@ def look_of(trace: Trace) -> Look:
             return trace.decision.kind if trace.decision else "direct"
         case _:
             assert_never(trace.status)
-
-
-def status_text(trace: Trace) -> str:
-    """Where the run stands, in one sentence without a running clock."""
-    match trace.status:
-        case "failed":
-            return f"Failed: {trace.error.message if trace.error else 'the run gave no reason.'}"
-        case "cancelled":
-            return f"Stopped: {trace.error.message}" if trace.error else "Stopped."
-        case "done":
-            return f"Done in {time_text(trace.elapsed_ms)}: {_outcome(trace)}."
-        case "running":
-            return _progress(trace)
-        case _:
-            assert_never(trace.status)
-
-
-def _progress(trace: Trace) -> str:
-    open_steps = {span.name for span in trace.spans if span.end_ms is None}
-    total = max(len(trace.subsets), len(trace.drafts))
-    done = sum(draft.finish_reason is not None for draft in trace.drafts)
-    if "fallback" in open_steps:
-        return "No draft was good enough: the verifier answers afresh from all passages"
-    if "verify" in open_steps:
-        usable = sum(draft.usable for draft in trace.drafts)
-        return f"Verifying {usable} {'draft' if usable == 1 else 'drafts'} in one pass"
-    if trace.answer:
-        return "Writing the answer"
-    if total:
-        return f"Drafting: {done} of {total} drafts done"
-    return f"{len(trace.passages)} passages found" if trace.passages else "Looking for passages"
-
-
-def _outcome(trace: Trace) -> str:
-    total = len(trace.drafts)
-    match trace.decision.kind if trace.decision else "direct":
-        case "selected":
-            return f"draft {winner_of(trace)} of {total} was selected"
-        case "synthesised":
-            return f"one answer was written from {total} drafts"
-        case "fallback":
-            return "no draft was good enough, the verifier answered from all passages"
-        case "abstained":
-            return "the documents do not hold an answer"
-        case "direct":
-            return "answered from all passages"

@@ -10,7 +10,6 @@ from dataclasses import dataclass
 from typing import Any
 
 import gradio as gr
-from gradio.events import api
 
 from specrag.errors import SpecragError
 from specrag.library import OWN, SAMPLE
@@ -18,10 +17,10 @@ from specrag.pipelines.base import Request, check_question
 from specrag.runs import REPLACED
 from specrag.sample import questions
 from specrag.startup import Startup
-from specrag.tracing.codec import to_dict
-from specrag.tracing.trace import Trace
 from specrag.ui import cards
-from specrag.ui.live import NAMES, TICK_S, Show, Updates, colour_of, follow, header, startup_progress
+from specrag.ui.live import COLOURS, NAMES, TICK_S, Show, Updates, colour_of, follow, header, startup_progress
+from specrag.ui.options import run_settings
+from specrag.ui.tabs import how
 
 REMEMBER_RUN = """(id) => {
   if (!id) return;
@@ -41,6 +40,7 @@ class AskTab:
     stop: gr.Button
     examples: gr.Column
     example_buttons: tuple[gr.Button, ...]
+    how: how.HowPanel
     run_id: gr.Textbox
     own_run: gr.State
     status: gr.HTML
@@ -88,17 +88,14 @@ def build(startup: Startup) -> AskTab:
             buttons = tuple(
                 gr.Button(item.question, size="sm", elem_classes="sr-example") for item in questions()
             )
+    panel = how.build(settings)
     run_id = gr.Textbox(visible="hidden", elem_id="sr-run-id", label="Run")
     own_run = gr.State("")
     status = gr.HTML(cards.status_line(None, idle="Starting."), elem_id="sr-status", apply_default_css=False)
     answer = gr.HTML(elem_id="sr-answer", apply_default_css=False)
     passages = gr.HTML(elem_id="sr-passages", apply_default_css=False)
     colour = gr.Radio(
-        choices=[
-            ("No colours", "none"),
-            ("Drafter's probability", "drafter"),
-            ("Verifier's probability", "verifier"),
-        ],
+        choices=list(COLOURS),
         value="none",
         label="Colour the tokens by",
         elem_id="sr-colour",
@@ -117,6 +114,7 @@ def build(startup: Startup) -> AskTab:
         stop=stop,
         examples=examples,
         example_buttons=buttons,
+        how=panel,
         run_id=run_id,
         own_run=own_run,
         status=status,
@@ -137,7 +135,7 @@ def wire(page: gr.Blocks, tab: AskTab, startup: Startup, top: gr.HTML) -> None:
     loading = page.load(events.load, None, tab.live, **quiet)
     asking: dict[str, Any] = {
         "fn": events.ask,
-        "inputs": [tab.question, tab.collection, tab.colour, tab.own_run],
+        "inputs": [tab.question, tab.collection, tab.colour, tab.own_run, *tab.how.inputs],
         "outputs": tab.live,
         "cancels": loading,  # a run that the page followed by its link no longer writes to it
         "trigger_mode": "multiple",  # a new question replaces the one that is being answered
@@ -155,7 +153,8 @@ def wire(page: gr.Blocks, tab: AskTab, startup: Startup, top: gr.HTML) -> None:
         button.click(lambda text: text, button, tab.question, **quiet).then(**asking)
     tab.stop.click(events.stop, tab.run_id, None, **quiet)
     tab.run_id.change(None, tab.run_id, None, js=REMEMBER_RUN, api_visibility="private")
-    tab.colour.input(events.recolour, [tab.run_id, tab.colour], tab.board, **quiet)
+    tab.colour.input(events.recolour, [tab.run_id, tab.colour], [tab.answer, tab.board], **quiet)
+    how.wire(tab.how)
     tab.collection.change(**scope)
     loading.then(**scope)
 
@@ -166,7 +165,9 @@ class _Events:
     def __init__(self, startup: Startup) -> None:
         self._startup = startup
 
-    async def ask(self, question: str, collection: str, colour: str, own_run: str) -> AsyncGenerator[Updates]:
+    async def ask(
+        self, question: str, collection: str, colour: str, own_run: str, *chosen: Any
+    ) -> AsyncGenerator[Updates]:
         """Start a run and follow it; a run of this page that still goes on is stopped first."""
         show = Show(colour)
         if not self._startup.state.ready:
@@ -175,11 +176,13 @@ class _Events:
         parts = self._startup.parts
         try:
             check_question(question or "", limit=parts.settings.max_question_characters)
+            name, settings = run_settings(parts.settings, how.options_from(chosen))
         except SpecragError as error:
             yield show.failed(str(error))
             return
         await parts.runs.stop(own_run, reason=REPLACED)
-        run_id = parts.runs.start(parts.speculative, Request(question=question, collection=collection))
+        request = Request(question=question, collection=collection)
+        run_id = parts.runs.start(parts.pipeline(name, settings), request)
         async with aclosing(follow(self._startup, run_id, show)) as updates:
             async for update in updates:
                 yield update
@@ -202,30 +205,13 @@ class _Events:
         if self._startup.state.ready:
             await self._startup.parts.runs.stop(run_id)
 
-    async def recolour(self, run_id: str, colour: str) -> Any:
+    async def recolour(self, run_id: str, colour: str) -> tuple[Any, Any]:
         if run_id and self._startup.state.ready:
             async with aclosing(self._startup.parts.runs.follow(run_id, every_s=TICK_S)) as traces:
                 async for trace in traces:
-                    return cards.board(trace, colour=colour_of(colour))
-        return gr.skip()
+                    chosen = colour_of(colour)
+                    return cards.answer_card(trace, colour=chosen), cards.board(trace, colour=chosen)
+        return gr.skip(), gr.skip()
 
     def choose(self, collection: str) -> tuple[Any, str]:
         return gr.update(visible=collection == SAMPLE), header(self._startup, collection)
-
-
-def wire_api(startup: Startup) -> None:
-    """Named endpoints for programs."""
-
-    async def api_ask(question: str, collection: str = SAMPLE) -> dict[str, Any]:
-        """Ask a collection; returns the finished `specrag.trace/1` document."""
-        if not startup.state.ready:
-            raise gr.Error(startup.state.message)
-        request = Request(question=question or "", collection=collection)
-        run_id = startup.parts.runs.start(startup.parts.speculative, request)
-        trace: Trace | None = None
-        async with aclosing(startup.parts.runs.follow(run_id, every_s=TICK_S)) as traces:
-            async for newest in traces:
-                trace = newest
-        return {} if trace is None else to_dict(trace)
-
-    api(api_ask, api_name="ask")
