@@ -1,20 +1,24 @@
 """From scored drafts to a decision. Pure: a stored trace can be decided again under other settings.
 
 Equal answers do not compete with each other: their masses (`scoring.mass`) are added, the answer with the
-most mass wins, and its best draft speaks for it. An abstention is likely under every model and would win by
+most mass wins, and its best draft speaks for it. Equal means equal normalised text: near-equal answers are
+not pooled, because "Paris" agrees with "Paris, France" and with "Paris, Texas", which do not agree; they are
+only kept from being called a dispute (`dispute`). An abstention is likely under every model and would win by
 likelihood, so it is left out unless every draft abstains.
 """
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
+from specrag.dispute import conflict_of, sides_of
 from specrag.errors import ModelError
 from specrag.scoring import Weights, combine, mass
 from specrag.text import normalise_answer
-from specrag.types import Answer, Decision, Draft, Verdict
+from specrag.types import Answer, Decision, Draft, Passage, Side, Verdict
 
 CLOSE = 0.6
-"""A second answer with at least this share of the first one's mass is worth showing beside it."""
+"""An answer with at least this share of the chosen one's mass is worth showing beside it."""
 NO_ANSWER = "The passages do not answer this question."
 
 
@@ -32,11 +36,23 @@ class _Pool:
     """Drafts that give the same answer, best first."""
 
     members: tuple[int, ...]
-    mass: float
+    counted: tuple[int, ...]
+    """The drafts whose masses the answer competes with: all, or the best alone."""
+    strength: float
 
 
-def decide(drafts: Sequence[Draft], *, weights: Weights, threshold: float) -> Ruling:
+def decide(
+    drafts: Sequence[Draft],
+    *,
+    weights: Weights,
+    threshold: float,
+    pool: bool = True,
+    passages: Sequence[Passage] = (),
+) -> Ruling:
     """Choose the answer, or say why none of the drafts can give it.
+
+    Without `pool` the best single draft wins, as in the paper. An answer is good enough if one of its drafts
+    reaches the threshold. `passages` give a dispute its titles and dates.
 
     Raises:
         ModelError: every draft failed.
@@ -48,35 +64,29 @@ def decide(drafts: Sequence[Draft], *, weights: Weights, threshold: float) -> Ru
         for draft in drafts
     )
     usable = [index for index, draft in enumerate(scored) if draft.usable]
-    contest = [index for index in usable if not scored[index].abstained]
+    contest = in_contest(scored)
     if not usable:
         return _none_usable(scored)
     if not contest:
         reason = f"All {len(usable)} drafts say that their passages do not hold the answer."
         return _without_draft(scored, Decision(kind="abstained", draft_index=None, reason=reason))
-    pools = _pools(scored, contest)
-    best = pools[0].members[0]
-    top = _combined(scored[best])
+    top = max(_combined(scored[index]) for index in contest)
     if top < threshold:
         reason = (
             f"The best draft scores {top:.2f}, below the threshold of {threshold:.2f}, so the verifier "
             "answers from all passages."
         )
         return _without_draft(scored, Decision(kind="fallback", draft_index=None, reason=reason))
-    total = sum(pool.mass for pool in pools)
-    lead = pools[0].mass - (pools[1].mass if len(pools) > 1 else 0.0)
-    decision = Decision(
-        kind="selected",
-        draft_index=best,
-        reason=_reason(scored, pools, left_out=len(usable) - len(contest)),
-        margin=lead / total,
-        agreement=len(pools[0].members) / len(contest),
-        conflict=_conflict(scored, pools),
+    pools = _pools(scored, contest, threshold=threshold, pool=pool)
+    total = math.fsum(_mass(scored[index]) for index in contest)
+    return _selected(
+        scored, pools, total, sides=_sides(scored, pools, threshold, passages), passages=passages
     )
-    answer = Answer(
-        text=begun(scored[best].answer), citations=scored[best].citations, confidence=pools[0].mass / total
-    )
-    return Ruling(drafts=scored, decision=decision, answer=answer)
+
+
+def in_contest(drafts: Sequence[Draft]) -> list[int]:
+    """Places of the drafts that may give the answer: usable, and not an abstention."""
+    return [index for index, draft in enumerate(drafts) if draft.usable and not draft.abstained]
 
 
 def with_verdicts(drafts: Sequence[Draft], verdicts: Sequence[Verdict]) -> tuple[Draft, ...]:
@@ -117,52 +127,104 @@ def _combined(draft: Draft) -> float:
     return draft.scores.combined or 0.0
 
 
-def _pools(drafts: Sequence[Draft], contest: Sequence[int]) -> list[_Pool]:
-    """Pools of equal answers, the one with the most mass first; ties go to the earlier draft."""
+def _mass(draft: Draft) -> float:
+    return mass(draft.scores.combined)
+
+
+def _pools(drafts: Sequence[Draft], contest: Sequence[int], *, threshold: float, pool: bool) -> list[_Pool]:
+    """Pools of equal answers, the winner first; ties go to the earlier draft.
+
+    A pool none of whose drafts reaches the threshold stands behind those that are good enough.
+    """
     groups: dict[str, list[int]] = {}
     for index in contest:
         groups.setdefault(normalise_answer(drafts[index].answer) or drafts[index].answer, []).append(index)
-    pools = [
-        _Pool(
-            members=tuple(sorted(group, key=lambda index: (-_combined(drafts[index]), index))),
-            mass=sum(mass(drafts[index].scores.combined) for index in group),
-        )
-        for group in groups.values()
-    ]
-    return sorted(pools, key=lambda pool: (-pool.mass, min(pool.members)))
-
-
-def _conflict(drafts: Sequence[Draft], pools: Sequence[_Pool]) -> str | None:
-    """A sentence when a second answer from other passages comes close to the first."""
-    if len(pools) == 1 or pools[1].mass < CLOSE * pools[0].mass:
-        return None
-    first, second = (drafts[pool.members[0]] for pool in pools[:2])
-    if not first.citations or not second.citations or set(first.citations) & set(second.citations):
-        return None
-    numbers = [pool.members[0] + 1 for pool in pools[:2]]
-    return (
-        f"Draft {numbers[0]} says “{first.answer}” and draft {numbers[1]}, from other passages, "
-        f"“{second.answer}”. Their scores are close, so both are shown."
+    pools = []
+    for group in groups.values():
+        members = tuple(sorted(group, key=lambda index: (-_combined(drafts[index]), index)))
+        counted = members if pool else members[:1]
+        strength = math.fsum(_mass(drafts[index]) for index in counted)
+        pools.append(_Pool(members=members, counted=counted, strength=strength))
+    return sorted(
+        pools,
+        key=lambda one: (_combined(drafts[one.members[0]]) < threshold, -one.strength, min(one.members)),
     )
 
 
-def _reason(drafts: Sequence[Draft], pools: Sequence[_Pool], *, left_out: int) -> str:
-    """Why this draft, in words built from the numbers."""
-    first, total = pools[0], sum(pool.mass for pool in pools)
+def _selected(
+    drafts: tuple[Draft, ...],
+    pools: Sequence[_Pool],
+    total: float,
+    *,
+    sides: tuple[Side, ...],
+    passages: Sequence[Passage],
+) -> Ruling:
+    first = pools[0]
     best = first.members[0]
-    share = f"{first.mass / total:.0%} of the score mass"
-    if len(first.members) > 1:
-        others = " and ".join(str(index + 1) for index in sorted(first.members[1:]))
-        agree = f"draft {others} gives" if len(first.members) == 2 else f"drafts {others} give"  # noqa: PLR2004 - a pair
-        text = f"Draft {best + 1} scores {_combined(drafts[best]):.2f} and {agree} the same answer"
-        text += f"; together they hold {share}"
+    contest = sum(len(pool.members) for pool in pools)
+    lead = first.strength - (pools[1].strength if len(pools) > 1 else 0.0)
+    decision = Decision(
+        kind="selected",
+        draft_index=best,
+        reason=_reason(drafts, pools, total),
+        margin=max(0.0, lead / total),
+        agreement=len(first.members) / contest,
+        conflict=conflict_of(sides, passages),
+        sides=sides,
+    )
+    answer = Answer(
+        text=begun(drafts[best].answer),
+        citations=drafts[best].citations,
+        confidence=min(1.0, first.strength / total),
+    )
+    return Ruling(drafts=drafts, decision=decision, answer=answer)
+
+
+def _sides(
+    drafts: Sequence[Draft], pools: Sequence[_Pool], threshold: float, passages: Sequence[Passage]
+) -> tuple[Side, ...]:
+    """The dispute among the answers that come close to the chosen one, all their drafts or the best alone."""
+    first = pools[0]
+
+    def close(pool: _Pool) -> bool:
+        best, chosen = drafts[pool.members[0]], drafts[first.members[0]]
+        near = pool.strength >= CLOSE * first.strength or _mass(best) >= CLOSE * _mass(chosen)
+        return near and _combined(best) >= threshold
+
+    return sides_of(drafts, [first.members, *(pool.members for pool in pools[1:] if close(pool))], passages)
+
+
+def _reason(drafts: Sequence[Draft], pools: Sequence[_Pool], total: float) -> str:
+    """Why this draft, in words built from the numbers."""
+    first = pools[0]
+    best = first.members[0]
+    others = _numbers(first.members[1:])
+    share = f"{first.strength / total:.0%} of the score mass"
+    text = f"Draft {best + 1} scores {_combined(drafts[best]):.2f}"
+    pooled = first.counted == first.members
+    if others and pooled:
+        text += f" and {others} the same answer; together they hold {share}"
+    elif len(pools) > 1 or others:
+        text += f" and holds {share}"
     else:
-        text = f"Draft {best + 1} scores {_combined(drafts[best]):.2f}"
-        text += f" and holds {share}" if len(pools) > 1 else "; no other draft gives an answer"
+        text += "; no other draft gives an answer"
     if len(pools) > 1:
         rival = pools[1].members[0]
-        text += f", the next answer (draft {rival + 1}) {pools[1].mass / total:.0%}"
+        text += f", the next answer (draft {rival + 1}) {pools[1].strength / total:.0%}"
     text += "."
+    if others and not pooled:
+        text += (
+            f" {others[0].upper()}{others[1:]} the same answer, which does not count towards it: no pooling."
+        )
+    left_out = sum(draft.usable and draft.abstained for draft in drafts)
     if left_out:
         text += f" {left_out} abstained." if left_out > 1 else " One abstained."
     return text
+
+
+def _numbers(indices: Sequence[int]) -> str:
+    """Which drafts give something: "draft 2 gives", "drafts 2 and 3 give"; empty for none."""
+    if not indices:
+        return ""
+    numbers = " and ".join(str(index + 1) for index in sorted(indices))
+    return f"draft {numbers} gives" if len(indices) == 1 else f"drafts {numbers} give"
