@@ -210,6 +210,10 @@ def test_tokens_carry_the_probability_of_the_chosen_model() -> None:
 
 def test_before_the_subsets_blank_cards_stand_for_the_drafts() -> None:
     assert len(find(cards.board(STARTED), "sr-card-blank")) == 4
+    asked = replace(STARTED, config={"drafts": 7})
+    assert len(find(cards.board(asked), "sr-card-blank")) == 7
+    hostile = replace(STARTED, config={"drafts": 10**9})
+    assert len(find(cards.board(hostile), "sr-card-blank")) <= 16
     assert not find(cards.board(replace(STARTED, pipeline="standard")), "sr-card")
 
 
@@ -264,22 +268,36 @@ def test_a_dispute_shows_every_side_with_source_and_date() -> None:
     (box,) = find(html, "sr-disputed")
     sides = _texts(inside(html, box, "li"))
     assert sides == [
-        "Seven nights draft 1 1 Harbour rules 2019 p. 4 2019-05-01",
         "Three nights, since the 2025 notice. drafts 2, 3 2 Quay notice 2025 p. 1 2025-03-01 5 Minutes of May p. 3 2025-05-12",
+        "Seven nights draft 1 1 Harbour rules 2019 p. 4 2019-05-01",
     ]
 
 
-def test_a_dispute_shows_only_the_answers_that_it_names() -> None:
-    """A draft that answers something else is no side of it."""
-    assert SELECTED.decision is not None
-    first, second = (draft.answer for draft in SELECTED.drafts[:2])
-    conflict = f"Draft 1 says “{first}” and draft 2 “{second}”."
-    trace = replace(SELECTED, decision=replace(SELECTED.decision, conflict=conflict))
+def test_a_side_of_a_dispute_opens_its_passages() -> None:
+    html = cards.answer_card(DISPUTED)
+    (box,) = find(html, "sr-disputed")
+    opened = [one.attributes["popovertarget"] for one in inside(html, box, "sr-source")]
+    assert opened == ["sr-ask-run-2-p2", "sr-ask-run-2-p5", "sr-ask-run-2-p1"]
+
+
+def test_a_dispute_lists_its_sides_and_not_what_its_sentence_happens_to_quote() -> None:
+    """The sides once were found by looking for the answers in the sentence, and any quote made one."""
+    assert DISPUTED.decision is not None
+    conflict = f"{DISPUTED.decision.conflict} Draft 4 says “{DISPUTED.drafts[3].answer}”."
+    trace = replace(DISPUTED, decision=replace(DISPUTED.decision, conflict=conflict))
     (box,) = find(cards.answer_card(trace), "sr-disputed")
-    others = {draft.answer for draft in SELECTED.drafts} - {first, second}
-    assert first in box.text
-    assert second in box.text
-    assert not any(other in box.text for other in others if other)
+    assert len(inside(cards.answer_card(trace), box, "li")) == 2
+
+
+def test_a_side_whose_passages_are_not_in_the_trace_still_names_its_sources() -> None:
+    """A trace from outside may hold the decision and not the passages."""
+    html = cards.answer_card(replace(DISPUTED, passages=()))
+    (box,) = find(html, "sr-disputed")
+    assert _texts(inside(html, box, "li")) == [
+        "Three nights, since the 2025 notice. drafts 2, 3 Quay notice 2025 (2025-03-01) Minutes of May (2025-05-12)",
+        "Seven nights draft 1 Harbour rules 2019 (2019-05-01)",
+    ]
+    assert not find(html, "sr-source")
 
 
 def test_a_fallback_streams_and_wins_no_gold() -> None:
@@ -289,7 +307,7 @@ def test_a_fallback_streams_and_wins_no_gold() -> None:
     css = CSS_PATH.read_text(encoding="utf-8")
     golden = re.findall(r"^([^{}\n]*)\{[^}]*var\(--sr-gold[^}]*\}", css, re.MULTILINE)
     assert {name.strip() for name in golden} == {
-        ".sr-look-selected, .sr-look-synthesised",
+        ".sr-look-selected",
         ".sr-winner",
         ".sr-ribbon",
     }
