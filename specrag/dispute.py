@@ -122,6 +122,12 @@ def conflict_of(sides: Sequence[Side], passages: Sequence[Passage]) -> str | Non
     return text if newest is None else f"{text} The newest of them says “{newest.answer}”."
 
 
+def source_of(passage: Passage) -> str:
+    """A passage as a source is named to a person: its title, with the date that the document states."""
+    date = f" ({passage.published_at})" if passage.published_at else ""
+    return f"{passage.title or passage.source}{date}"
+
+
 def _claim(answer: str) -> _Claim:
     text = _SPELLED_WORD.sub(lambda found: _SPELLED[found[0].lower()], answer)
     text = _BOUND.sub(" ", text)
@@ -180,7 +186,7 @@ def _side(drafts: Sequence[Draft], members: Sequence[int], passages: Sequence[Pa
         draft_index=members[0],
         answer=drafts[members[0]].answer,
         passage_ids=cited,
-        sources=tuple(_label(by_id[one]) if one in by_id else one for one in cited) if passages else (),
+        sources=tuple(source_of(by_id[one]) if one in by_id else one for one in cited) if passages else (),
     )
 
 
@@ -190,11 +196,6 @@ def _joined(side: Side, other: Side) -> Side:
     both |= dict(zip(other.passage_ids, other.sources, strict=False))
     ids = tuple(dict.fromkeys((*side.passage_ids, *other.passage_ids)))
     return replace(side, passage_ids=ids, sources=tuple(both[one] for one in ids if one in both))
-
-
-def _label(passage: Passage) -> str:
-    date = f" ({passage.published_at})" if passage.published_at else ""
-    return f"{passage.title or passage.source}{date}"
 
 
 def _speakers(side: Side) -> str:

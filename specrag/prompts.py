@@ -9,7 +9,7 @@ is how the models' tokenizers cut running text.
 from collections.abc import Sequence
 
 from specrag.models.base import Choice, Conversation, Segment, Turn
-from specrag.types import Passage
+from specrag.types import Draft, Passage
 
 DRAFT_INSTRUCTION = "Answer the question with the passages."
 HOP_INSTRUCTION = (
@@ -17,6 +17,11 @@ HOP_INSTRUCTION = (
     "still missing; if none is missing, write: nothing."
 )
 VERIFY_INSTRUCTION = "Answer the question with a short answer and the evidence for it."
+SYNTHESIS_INSTRUCTION = (
+    "Write one answer to the question from the drafts below; each was written from other passages. Put the "
+    "number of every draft that you use behind what you take from it, like [2]."
+)
+SYNTHESIS_DISPUTE = "Show both sides, each with its source and date."
 REFLECTION = "Do you think the explanation supports the answers? (Yes or No)"
 """The paper's statement R (section 3.3)."""
 
@@ -28,6 +33,7 @@ Written without a space at the end: the first token of a span carries its own.
 """
 NOTE_LABEL = "Note: According to the passages,"
 QUERY_LABEL = "Follow-up question:"
+SYNTHESIS_LABEL = "Answer: According to the drafts,"
 READ_ANSWER_LABEL = "Answer:"
 READ_RATIONALE_LABEL = "Rationale:"
 """What the verifier reads before answer and rationale; it sees no passages, so none are named."""
@@ -77,6 +83,51 @@ def verify_conversation(question: str, rationale: str, answer: str) -> Conversat
             Turn(role="user", segments=(Segment(text=REFLECTION),)),
         )
     )
+
+
+def grounded_conversation(
+    question: str, passages: Sequence[Passage], rationale: str, answer: str
+) -> Conversation:
+    """What the verifier reads to score a draft with its passages: the drafter's prompt, then the draft."""
+    *asked, reply = draft_conversation(question, passages).turns
+    written = (
+        *reply.segments,
+        *((Segment(text=f" {rationale}", span="rationale"),) if rationale else ()),
+        Segment(text=f"\n{ANSWER_LABEL}"),
+        Segment(text=f" {answer}", span="answer"),
+    )
+    return Conversation(turns=(*asked, Turn(role="assistant", segments=written)))
+
+
+def synthesis_conversation(
+    question: str, drafts: Sequence[tuple[int, Draft, Sequence[str]]], dispute: str | None
+) -> Conversation:
+    """What the verifier reads to write one answer: drafts with number and sources, no passages.
+
+    `dispute` is the sentence that names the two sides of a contradiction.
+    """
+    asked = (
+        Segment(text=f"{SYNTHESIS_INSTRUCTION}\n\nQuestion:"),
+        Segment(text=f" {question}"),
+        Segment(text="\n\n"),
+    )
+    shown = tuple(Segment(text=_shown(number, draft, sources)) for number, draft, sources in drafts)
+    disputed = (Segment(text=f"{dispute} {SYNTHESIS_DISPUTE}\n\n"),) if dispute else ()
+    return Conversation(
+        turns=(
+            Turn(role="user", segments=(*asked, *shown, *disputed)),
+            Turn(role="assistant", segments=(Segment(text=SYNTHESIS_LABEL),)),
+        )
+    )
+
+
+def _shown(number: int, draft: Draft, sources: Sequence[str]) -> str:
+    lines = [f"[{number}] {draft.answer}"]
+    if draft.rationale:
+        lines.append(f"Evidence: {draft.rationale}")
+    if sources:
+        lines.append(f"Source: {'; '.join(sources)}")
+    return "\n".join(lines) + "\n\n"
 
 
 def _over_passages(

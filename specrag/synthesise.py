@@ -1,0 +1,143 @@
+"""Synthesis: the verifier writes one answer from the drafts in the contest, instead of taking the best one.
+
+It reads what each draft says, why, and from which sources of which date; not the passages. The drafts keep
+their numbers of the draft board and stand best first. What the verifier writes is not verified again: when it
+writes nothing, or that there is no answer, the selected draft stands.
+"""
+
+import re
+from collections.abc import AsyncGenerator, Sequence
+from contextlib import aclosing
+from dataclasses import replace
+
+from specrag.decide import Ruling, begun, in_contest
+from specrag.dispute import agree, source_of
+from specrag.errors import ModelError
+from specrag.events import Answered, AnswerToken, Decided, Event, UsageCounted
+from specrag.models.base import Begin, Conversation, End, LanguageModel, Line, Piece
+from specrag.prompts import SYNTHESIS_LABEL, synthesis_conversation
+from specrag.text import is_abstention, is_hollow, normalise_answer
+from specrag.timeline import Timeline
+from specrag.types import Answer, Decision, Draft, Passage
+
+_NUMBER = r"\d{1,2}"
+_CITED = re.compile(rf"\s*\[({_NUMBER}(?:\s*[,;]\s*{_NUMBER})*)\]")
+
+
+async def synthesise(
+    model: LanguageModel,
+    question: str,
+    drafts: Sequence[Draft],
+    ruling: Ruling,
+    passages: Sequence[Passage],
+    *,
+    max_tokens: int,
+    timeline: Timeline,
+) -> AsyncGenerator[Event]:
+    """Stream one answer that `model` writes from the drafts in the contest of a "selected" `ruling`.
+
+    The final `Decided` comes when it is written, and `Answered` last. A model that cannot write it does not
+    sink a run that has an answer: the selected draft's.
+    """
+    conversation = synthesis_prompt(question, drafts, ruling, passages)
+    lines = (Line(part="answer", max_tokens=max_tokens, label=SYNTHESIS_LABEL),)
+    text, prompt_tokens, error = "", 0, None
+    try:
+        async with aclosing(model.generate([conversation], lines)) as outputs:
+            async for _, output in outputs:
+                match output:
+                    case Begin():
+                        prompt_tokens = output.prompt_tokens
+                    case Piece():
+                        text += output.text
+                        yield AnswerToken(at_ms=timeline.now(), text=output.text, logprob=output.logprob)
+                    case End():
+                        error = output.error
+                        yield UsageCounted(
+                            at_ms=timeline.now(),
+                            role="verifier",
+                            prompt_tokens=prompt_tokens,
+                            completion_tokens=output.completion_tokens,
+                        )
+    except ModelError as failure:
+        error = str(failure)
+    final = unwritten(ruling, error) if error or _says_nothing(text) else synthesised(ruling, text)
+    yield Decided(at_ms=timeline.now(), decision=final.decision)
+    if final.answer is not None:
+        yield Answered(at_ms=timeline.now(), answer=final.answer)
+
+
+def synthesis_prompt(
+    question: str, drafts: Sequence[Draft], ruling: Ruling, passages: Sequence[Passage]
+) -> Conversation:
+    """What the verifier reads: only drafts that may give the answer, the best first, and the dispute."""
+    by_id = {passage.id: passage for passage in passages}
+    shown = [
+        (
+            index + 1,
+            drafts[index],
+            list(dict.fromkeys(source_of(by_id[one]) for one in drafts[index].citations if one in by_id)),
+        )
+        for index in _best_first(ruling)
+    ]
+    return synthesis_conversation(question, shown, ruling.decision.conflict)
+
+
+def synthesised(ruling: Ruling, text: str) -> Ruling:
+    """A "selected" ruling whose answer is `text`, which the verifier wrote from the drafts.
+
+    The numbers in brackets become citations: on the page numbers in brackets are passages, not drafts. The
+    share of the score mass belongs to the chosen answer, so it is kept only where the text says the same.
+    """
+    numbers = {int(number) for cited in _CITED.findall(text) for number in re.findall(_NUMBER, cited)}
+    plain = begun(_CITED.sub("", text).strip())
+    chosen = ruling.answer
+    shared = chosen is not None and agree(plain, chosen.text)
+    answer = Answer(
+        text=plain,
+        citations=_citations(ruling, numbers),
+        confidence=chosen.confidence if chosen is not None and shared else None,
+    )
+    return replace(ruling, decision=written_decision(ruling), answer=answer)
+
+
+def written_decision(ruling: Ruling) -> Decision:
+    """The decision of a "selected" ruling when the verifier writes the answer."""
+    count = len(in_contest(ruling.drafts))
+    reason = f"The verifier wrote one answer from {count} {'draft' if count == 1 else 'drafts'}"
+    sides = ruling.decision.sides
+    if sides:
+        numbers = " and ".join(str(side.draft_index + 1) for side in sides)
+        reason += f"; drafts {numbers} contradict each other, so it was asked to show both sides"
+    return replace(ruling.decision, kind="synthesised", reason=f"{reason}. {ruling.decision.reason}")
+
+
+def unwritten(ruling: Ruling, error: str | None = None) -> Ruling:
+    """A "selected" ruling that stands because the verifier's text cannot."""
+    why = f"could not write one answer from the drafts ({error.rstrip('.')})" if error else "wrote no answer"
+    reason = f"{ruling.decision.reason} The verifier {why}, so this draft stands."
+    return replace(ruling, decision=replace(ruling.decision, reason=reason))
+
+
+def _says_nothing(text: str) -> bool:
+    plain = _CITED.sub("", text)
+    return is_hollow(plain) or is_abstention(plain)
+
+
+def _best_first(ruling: Ruling) -> list[int]:
+    """The contest with the chosen draft first: it speaks for its pool, though another may score higher."""
+    drafts, chosen = ruling.drafts, ruling.decision.draft_index
+    return sorted(
+        in_contest(drafts),
+        key=lambda index: (index != chosen, -(drafts[index].scores.combined or 0.0), index),
+    )
+
+
+def _citations(ruling: Ruling, numbers: set[int]) -> tuple[str, ...]:
+    """Passages of the drafts that the text cites, else of those that give the chosen answer."""
+    contest = _best_first(ruling)
+    used = [index for index in contest if index + 1 in numbers]
+    if not used and contest:
+        said = normalise_answer(ruling.drafts[contest[0]].answer)
+        used = [index for index in contest if normalise_answer(ruling.drafts[index].answer) == said]
+    return tuple(dict.fromkeys(one for index in used for one in ruling.drafts[index].citations))
