@@ -53,14 +53,16 @@ async def write_answer(
     lines = (Line(part="answer", max_tokens=max_tokens, label=ANSWER_LABEL),)
     pieces: list[Piece] = []
     prompt_tokens = 0
+    why, read = decision.reason, passages
     async with aclosing(
         fitting(model, lambda kept: direct_conversation(question, kept, notes), passages, lines)
     ) as outputs:
         async for output in outputs:
             match output:
                 case Shortened():
-                    passages, left_out = passages[: output.kept], len(passages) - output.kept
-                    decision = replace(decision, reason=f"{decision.reason} {_left_out(left_out, model)}")
+                    left_out = _left_out(len(passages) - output.kept, model)
+                    decision = replace(decision, reason=f"{why} {left_out}")
+                    read = passages[: output.kept]
                     yield Decided(at_ms=timeline.now(), decision=decision)
                 case Begin():
                     prompt_tokens = output.prompt_tokens
@@ -74,7 +76,7 @@ async def write_answer(
                         prompt_tokens=prompt_tokens,
                         completion_tokens=output.completion_tokens,
                     )
-    answer = _answer(pieces, passages)
+    answer = _answer(pieces, read)
     if decision.kind == "direct" and answer.confidence is None:
         reason = f"{decision.reason} It says that they do not hold the answer."
         yield Decided(at_ms=timeline.now(), decision=replace(decision, kind="abstained", reason=reason))

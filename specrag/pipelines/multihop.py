@@ -19,8 +19,10 @@ from specrag.text import is_hollow, normalise_answer
 from specrag.timeline import Timeline
 from specrag.types import Decision, Hop, Part, Passage, PipelineName
 
-_NOTHING = re.compile(r"(nothing|none|no|n a)( (is|else|more|further|missing|needed)\b.*)?")
-"""On the normalised query; a query may well begin with the name of a thing called Nothing."""
+_NOTHING = re.compile(
+    r"\W*(nothing|none|no|n/?a)\b( (is|else|more|further|missing|needed)\b.*)?\W*", re.IGNORECASE
+)
+"""A query may well begin with the name of a thing called Nothing, so the rest counts too."""
 _QUOTES = "\"'“”‘’`* "  # noqa: RUF001 - models like to quote their queries
 
 
@@ -172,9 +174,8 @@ class _Search:
 
 def why_stop(wanted: str, asked: Sequence[str]) -> str:
     """Why no hop follows on `wanted`, in words that go on "then ..."; empty if one does."""
-    words = normalise_answer(wanted)
-    if is_hollow(wanted) or _NOTHING.fullmatch(words):
+    if is_hollow(wanted) or _NOTHING.fullmatch(wanted):
         return "nothing was missing"
-    if words in {normalise_answer(query) for query in asked}:
+    if normalise_answer(wanted) in {normalise_answer(query) for query in asked}:
         return "the next query repeated an earlier one"
     return ""

@@ -26,6 +26,7 @@ from specrag.pipelines.base import Request, Tools, as_run
 from specrag.pipelines.steps import Retrieval, answer_from_all, counted
 from specrag.retrieval.evidence import Evidence
 from specrag.retrieval.retriever import Retrieved
+from specrag.synthesise import synthesise
 from specrag.timeline import Timeline
 from specrag.types import Decision, Draft, Passage, PipelineName, Subset, Verdict
 from specrag.verify import verify_drafts
@@ -177,6 +178,8 @@ class SpeculativePipeline:
             drafts,
             weights=self._settings.weights,
             threshold=self._settings.threshold,
+            pool=self._settings.pool,
+            passages=passages,
         )
 
     async def _answer(
@@ -207,8 +210,6 @@ class SpeculativePipeline:
         passages: Sequence[Passage],
         root: SpanStarted,
     ) -> AsyncGenerator[Event]:
-        from specrag.synthesise import synthesise  # TEMP
-
         span = t.start("synthesise", root)
         yield span
         writing = synthesise(
