@@ -1,20 +1,23 @@
 """A whole run with scripted models: what a reader of the trace may rely on."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import aclosing
 from itertools import pairwise
-from typing import get_args
+from typing import Any, get_args
 
 import pytest
 
-from specrag.events import Event, RunFinished, RunStarted
+from specrag.config import ScoreWeights
+from specrag.events import AnswerToken, Event, RunFinished, RunStarted
 from specrag.models.scripted import ScriptedModel, Written
+from specrag.partition import Partition
 from specrag.pipelines.base import Request
 from specrag.pipelines.speculative import SpeculativePipeline
 from specrag.retrieval.chroma import ChromaStore
 from specrag.tracing.codec import events_from_json, events_to_json, from_json, to_json
 from specrag.tracing.trace import Trace, fold
-from tests.toys import filled_store, pipeline
+from specrag.types import PartitionName, Passage, Subset
+from tests.toys import events_of, filled_store, pipeline, tools
 
 QUESTION = "How many watt-hours does the battery hold?"
 
@@ -38,11 +41,14 @@ def judge(text: str) -> float:
     return 0.9 if "640 watt-hours" in text else 0.2
 
 
+def broken(_: str) -> Written:
+    raise RuntimeError("the drafter ran out of memory")
+
+
 async def run(
     made: SpeculativePipeline, question: str = QUESTION, collection: str = "documents"
 ) -> list[Event]:
-    async with aclosing(made.run(Request(question=question, collection=collection, run_id="r1"))) as stream:
-        return [event async for event in stream]
+    return await events_of(made, question, collection)
 
 
 async def trace_of(
@@ -152,9 +158,6 @@ async def test_one_failed_draft_never_sinks_a_run(store: ChromaStore) -> None:
 
 
 async def test_when_every_draft_fails_the_run_fails_with_the_reason(store: ChromaStore) -> None:
-    def broken(_: str) -> Written:
-        raise RuntimeError("the drafter ran out of memory")
-
     trace = await trace_of(pipeline(store, ScriptedModel(broken)))
     assert trace.status == "failed"
     assert trace.error is not None
@@ -180,20 +183,132 @@ async def test_below_the_threshold_the_verifier_answers_from_all_passages(store:
     assert "fallback" in {span.name for span in trace.spans}
 
 
-@pytest.mark.parametrize(
-    ("question", "sentence"),
-    [
-        ("   ", "The question is empty"),
-        ("x" * 20_000, "20,000 characters"),
-    ],
-)
-async def test_a_bad_question_is_one_sentence(store: ChromaStore, question: str, sentence: str) -> None:
-    trace = await trace_of(pipeline(store, ScriptedModel(extract)), question)
-    assert trace.status == "failed"
+async def test_a_question_that_is_too_long_is_not_kept_whole(store: ChromaStore) -> None:
+    trace = await trace_of(pipeline(store, ScriptedModel(extract)), "x" * 20_000)
+    assert len(trace.question) == 2000
+
+
+@pytest.mark.parametrize("found", [1, 2, 3])
+async def test_so_few_passages_go_to_standard_rag_at_once(store: ChromaStore, found: int) -> None:
+    """Two passages are nothing to divide: the drafts would cost more than they can bring (seed 003)."""
+    drafter, verifier = (
+        ScriptedModel(broken),
+        ScriptedModel(lambda _: {"answer": " It holds 640 watt-hours."}),
+    )
+    trace = await trace_of(pipeline(store, drafter, verifier, retrieve=found))
+    assert trace.pipeline == "speculative"
+    assert trace.decision is not None
+    assert trace.decision.kind == "direct"
+    assert ("1 passage was found" if found == 1 else f"{found} passages were found") in trace.decision.reason
+    assert "this is standard RAG" in trace.decision.reason
+    assert trace.answer is not None
+    assert trace.answer.text == "It holds 640 watt-hours."
+    assert not trace.subsets
+    assert not {"partition", "draft", "verify", "evidence"} & {span.name for span in trace.spans}
+
+
+async def test_how_few_is_a_setting(store: ChromaStore) -> None:
+    drafted = await trace_of(pipeline(store, ScriptedModel(extract), retrieve=2, direct_passages=0))
+    assert drafted.drafts
+    direct = await trace_of(pipeline(store, ScriptedModel(extract), retrieve=6, direct_passages=6))
+    assert not direct.drafts
+
+
+@pytest.mark.parametrize("strategy", get_args(PartitionName))
+async def test_every_partition_runs_to_an_answer(store: ChromaStore, strategy: PartitionName) -> None:
+    trace = await trace_of(pipeline(store, ScriptedModel(extract, judge=judge), partition=strategy))
+    assert trace.config["partition"] == strategy
+    assert trace.answer is not None
+    assert trace.answer.text == "640 watt-hours"
+    if strategy == "contiguous":
+        rows = [passage.id for passage in trace.passages]
+        assert [subset.passage_ids for subset in trace.subsets] == [tuple(rows[i : i + 2]) for i in (0, 2, 4)]
+
+
+async def test_a_passage_in_every_subset_is_named(store: ChromaStore) -> None:
+    traces = [
+        await trace_of(pipeline(store, ScriptedModel(extract), passages_per_draft=k, seed=seed))
+        for k in (2, 3, 4)
+        for seed in (0, 1)
+    ]
+    named = [trace for trace in traces if trace.singletons]
+    assert named, "none of these partitions has a cluster of one"
+    for trace in named:
+        assert all(set(trace.singletons) <= set(subset.passage_ids) for subset in trace.subsets)
+
+
+def pairs(passages: Sequence[Passage], vectors: Any, /, *, m: int, k: int, seed: int) -> Partition:
+    """A partition of one's own: the best passage beside each of the others."""
+    subsets = tuple(
+        Subset(id=f"with-{number}", perspective="a pair", passage_ids=(passages[0].id, passages[number].id))
+        for number in range(1, m + 1)
+    )
+    return Partition(subsets=subsets, note="Made by hand.")
+
+
+async def test_a_partition_of_ones_own_takes_the_place_of_the_setting(store: ChromaStore) -> None:
+    made = SpeculativePipeline(tools(store, ScriptedModel(extract, judge=judge), partitioner=pairs, drafts=2))
+    trace = await trace_of(made)
+    assert [subset.id for subset in trace.subsets] == ["with-1", "with-2"]
+    assert trace.partition_note == "Made by hand."
+    assert trace.config["partition"] == "pairs"
+    assert trace.answer is not None
+    assert trace.answer.text == "640 watt-hours"
+
+
+async def test_a_partition_that_names_unknown_passages_is_one_sentence(store: ChromaStore) -> None:
+    def wrong(passages: Sequence[Passage], vectors: Any, /, *, m: int, k: int, seed: int) -> Partition:
+        return Partition(subsets=(Subset(id="s1", perspective="", passage_ids=("elsewhere",)),))
+
+    trace = await trace_of(SpeculativePipeline(tools(store, ScriptedModel(extract), partitioner=wrong)))
     assert trace.error is not None
     assert trace.error.type == "usage"
-    assert sentence in trace.error.message
-    assert len(trace.question) <= 2000
+    assert trace.error.message.startswith("The partition cannot be used: ")
+    assert "s1" in trace.error.message
+
+
+async def test_groundedness_is_scored_on_request_in_the_same_pass(store: ChromaStore) -> None:
+    without = await trace_of(pipeline(store, ScriptedModel(extract)))
+    assert all(draft.scores.grounded is None for draft in without.drafts)
+    asked = await trace_of(pipeline(store, ScriptedModel(extract), grounded=True))
+    weighted = await trace_of(pipeline(store, ScriptedModel(extract), weights=ScoreWeights(grounded=1)))
+    for trace in (asked, weighted):
+        assert all(0 < (draft.scores.grounded or 0) <= 1 for draft in trace.drafts)
+        assert trace.usage.verifier.forward_passes == 1
+        assert trace.usage.verifier.prompt_tokens > without.usage.verifier.prompt_tokens
+
+
+async def test_the_verifier_may_write_the_answer_from_the_drafts(store: ChromaStore) -> None:
+    verifier = ScriptedModel(lambda _: {"answer": " it holds 640 watt-hours [1]."}, judge=judge)
+    made = pipeline(store, ScriptedModel(extract), verifier, decision="synthesise")
+    trace = await trace_of(made)
+    assert trace.decision is not None
+    assert trace.decision.kind == "synthesised"
+    assert trace.answer is not None
+    assert trace.answer.text == "It holds 640 watt-hours."
+    assert trace.answer_tokens[0].text == " it"
+    assert trace.usage.verifier.completion_tokens > 0
+    assert {"decide", "synthesise"} <= {span.name for span in trace.spans if span.end_ms is not None}
+
+
+async def test_nothing_is_synthesised_when_all_abstain(store: ChromaStore) -> None:
+    made = pipeline(
+        store, ScriptedModel(lambda _: {"answer": " Not in the passages."}), decision="synthesise"
+    )
+    trace = await trace_of(made)
+    assert trace.decision is not None
+    assert trace.decision.kind == "abstained"
+    assert "synthesise" not in {span.name for span in trace.spans}
+
+
+async def test_closing_a_synthesis_closes_the_verifier(store: ChromaStore) -> None:
+    verifier = ScriptedModel(extract, judge=judge)
+    made = pipeline(store, ScriptedModel(extract), verifier, decision="synthesise")
+    async with aclosing(made.run(Request(question=QUESTION, collection="documents"))) as stream:
+        async for event in stream:
+            if isinstance(event, AnswerToken):
+                break
+    assert verifier.closed == 1
 
 
 async def test_a_lone_surrogate_in_a_question_is_read_as_text(store: ChromaStore) -> None:
@@ -201,12 +316,6 @@ async def test_a_lone_surrogate_in_a_question_is_read_as_text(store: ChromaStore
     trace = await trace_of(pipeline(store, ScriptedModel(extract)), f"{QUESTION} caf\udce9")
     assert trace.status == "done"
     assert to_json(trace).encode("utf-8")
-
-
-async def test_an_empty_collection_is_one_sentence(store: ChromaStore) -> None:
-    trace = await trace_of(pipeline(store, ScriptedModel(extract)), collection="nothing")
-    assert trace.error is not None
-    assert "“nothing” has no documents yet" in trace.error.message
 
 
 async def test_closing_a_run_closes_the_drafter(store: ChromaStore) -> None:
