@@ -10,8 +10,9 @@ from collections.abc import AsyncGenerator, Sequence
 from contextlib import aclosing
 from dataclasses import replace
 
+from specrag.claims import agree
 from specrag.decide import Ruling, begun, in_contest
-from specrag.dispute import agree, source_of
+from specrag.dispute import source_of
 from specrag.errors import ModelError
 from specrag.events import Answered, AnswerToken, Decided, Event, UsageCounted
 from specrag.models.base import Begin, Conversation, End, LanguageModel, Line, Piece
