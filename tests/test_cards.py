@@ -10,6 +10,7 @@ from specrag.types import Chunk, DocumentInfo, ModelInfo, Scores
 from specrag.ui import cards
 from specrag.ui.theme import CSS_PATH
 from tests.ui_html import Element, find, inside, read
+from tests.ui_runs import HOSTILE_HOPS, HOSTILE_WRITER, RUNS
 from tests.ui_traces import (
     ABSTAINED,
     CANCELLED,
@@ -28,6 +29,7 @@ from tests.ui_traces import (
     VERIFYING,
 )
 
+EVERY = STATES | RUNS
 SMALL = ModelInfo(name="small-135m", parameters=134_515_008, device="cpu", dtype="float32", context=8192)
 LARGE = ModelInfo(name="large-1.7b", parameters=1_711_000_000, device="cpu", dtype="float32", context=8192)
 
@@ -39,6 +41,7 @@ def _all(trace: Trace) -> str:
             cards.answer_card(trace),
             cards.passages_strip(trace),
             cards.board(trace, colour="none" if trace.status == "running" else "drafter"),
+            cards.answer_card(trace, colour="verifier"),
             cards.timeline(trace),
         )
     )
@@ -58,10 +61,10 @@ def _width(bar: Element) -> float:
     return float(found[1])
 
 
-@pytest.mark.parametrize("state", STATES)
+@pytest.mark.parametrize("state", EVERY)
 def test_every_state_is_well_formed_and_its_popovers_exist(state: str) -> None:
     """A button without its panel does nothing, and the visitor never learns why."""
-    elements = read(_all(STATES[state]))
+    elements = read(_all(EVERY[state]))
     panels = [element.attributes["id"] for element in elements if "popover" in element.attributes]
     targets = {
         element.attributes["popovertarget"] for element in elements if "popovertarget" in element.attributes
@@ -71,16 +74,20 @@ def test_every_state_is_well_formed_and_its_popovers_exist(state: str) -> None:
     assert all(element.tag == "button" for element in elements if "popovertarget" in element.attributes)
 
 
-@pytest.mark.parametrize("state", STATES)
+@pytest.mark.parametrize("state", EVERY)
 def test_no_state_carries_scripts_or_handlers(state: str) -> None:
-    elements = read(_all(STATES[state]))
+    elements = read(_all(EVERY[state]))
     assert not [one for one in elements if one.tag in {"script", "style", "img", "iframe", "form"}]
     assert not [key for one in elements for key in one.attributes if key.startswith("on")]
 
 
 def test_hostile_text_is_shown_as_it_is_and_never_as_markup_or_template() -> None:
     html = (
-        _all(HOSTILE_TRACE) + cards.notice("error", HOSTILE) + cards.empty_state(HOSTILE, HOSTILE, [HOSTILE])
+        _all(HOSTILE_TRACE)
+        + _all(HOSTILE_HOPS)
+        + _all(HOSTILE_WRITER)
+        + cards.notice("error", HOSTILE)
+        + cards.empty_state(HOSTILE, HOSTILE, [HOSTILE])
     )
     html += cards.loading(0.5, HOSTILE) + cards.models_line(
         replace(SMALL, name=HOSTILE), LARGE, HOSTILE, 1, 1

@@ -169,7 +169,7 @@ def _synthesised() -> tuple[Trace, Trace]:
     script.retrieve()
     script.draft(note="Two clusters hold one passage each.", singletons=("p2",))
     script.decide("selected", "Draft 2 scores 0.83.", draft_index=1, margin=0.4, agreement=0.67)
-    key = script.write("Three nights since 2025, seven before.", "synthesise")
+    key = script.write("three nights since 2025 [2, 3], seven before [1].", "synthesise")
     writing = script.trace
     script.decide(
         "synthesised",

@@ -33,7 +33,7 @@ from specrag.ui.readout import (
 )
 from specrag.ui.sentences import headline, reader_text, status_text, waiting_text
 from specrag.ui.tally import figures_of
-from specrag.ui.written import answer_tokens
+from specrag.ui.written import answer_text, answer_tokens
 
 __all__ = [
     "Colour",
@@ -112,7 +112,7 @@ def answer_card(trace: Trace, *, colour: Colour = "none", scope: str = "ask") ->
         look=look_of(trace),
         headline=headline(trace),
         waiting=waiting_text(trace),
-        answer=answer.text if answer else "",
+        answer=answer_text(trace),
         tokens=answer_tokens(trace) if colour == writer_of(trace) else (),
         writer=writer_of(trace),
         cites=[refs.get(cited) for cited in answer.citations] if answer else [],

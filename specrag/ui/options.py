@@ -26,11 +26,11 @@ DECISIONS: Final[dict[DecisionMode, str]] = {
     "synthesise": "Synthesise one answer",
 }
 PARTITIONS: Final[dict[PartitionName, str]] = {
-    "multi-perspective": "Multi-perspective (one passage per cluster)",
-    "semantic": "Semantic (one cluster per draft)",
-    "disjoint": "Disjoint (no passage twice)",
-    "contiguous": "Contiguous (by rank)",
-    "random": "Random (the ablation)",
+    "multi-perspective": "Multi-perspective",
+    "semantic": "Semantic: a cluster a draft",
+    "disjoint": "Disjoint: no passage twice",
+    "contiguous": "Contiguous: by rank",
+    "random": "Random: the ablation",
 }
 SCORING: Final[dict[PresetName, str]] = {"default": "Default", "paper": "Paper"}
 

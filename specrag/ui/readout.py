@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from itertools import zip_longest
 from typing import Literal, TypeAlias, assert_never
 
+from specrag.decide import in_contest
 from specrag.text import normalise_answer
 from specrag.tracing.trace import Trace
 from specrag.types import Draft, Hop, Passage, Role, Side
@@ -140,7 +141,7 @@ def authors_of(trace: Trace) -> tuple[int, ...]:
     if trace.decision is None or trace.decision.kind != "synthesised":
         return ()
     order = draft_numbers(trace)
-    return tuple(order[draft.subset_id] for draft in trace.drafts if draft.usable and not draft.abstained)
+    return tuple(order[trace.drafts[index].subset_id] for index in in_contest(trace.drafts))
 
 
 def same_as(draft: Draft) -> str:

@@ -2,6 +2,7 @@
 
 from typing import Any, assert_never
 
+from specrag.decide import in_contest
 from specrag.tracing.trace import Trace
 from specrag.types import DecisionKind, Role
 from specrag.ui.lanes import draft_numbers
@@ -53,12 +54,8 @@ def reader_text(trace: Trace) -> str:
         one = "the one passage found" if len(trace.passages) == 1 else f"{all_of_them} in one prompt"
         return f"{kind}: {name} reads {one} and writes the answer itself. Nothing is drafted or verified."
     if is_direct(trace):
-        found = counted(len(trace.passages), "passage")
-        was = "was" if len(trace.passages) == 1 else "were"
-        return (
-            f"Only {found} {was} found, too few to draft from side by side: {name} reads "
-            f"{'it' if len(trace.passages) == 1 else 'them all'} and writes the answer itself."
-        )
+        what = "it" if len(trace.passages) == 1 else "them all in one prompt"
+        return f"{name[:1].upper()}{name[1:]} reads {what} and writes the answer itself: there are no drafts."
     return ""
 
 
@@ -171,7 +168,7 @@ def _outcome(trace: Trace) -> str:
 
 
 def _contest(trace: Trace) -> int:
-    return sum(draft.usable and not draft.abstained for draft in trace.drafts)
+    return len(in_contest(trace.drafts))
 
 
 def _named(trace: Trace, role: Role) -> str:

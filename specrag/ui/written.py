@@ -1,27 +1,40 @@
-"""An answer that a model wrote itself, token by token with its probability. Pure."""
+"""An answer that a model writes itself: its text while it grows, and its tokens with their probability."""
 
-from collections.abc import Iterator
+import re
+from typing import Final
 
 from specrag.tracing.trace import Trace
 from specrag.ui.markup import probability
+from specrag.ui.readout import is_synthesising
+
+_DRAFTS_CITED: Final = re.compile(r"\s*\[[\d,; ]*(\]|$)")
+"""A synthesised answer cites drafts by number while it is written; on the page such numbers are passages."""
+_LEFT_OUT: Final = re.compile(r"[\s\[\]\d,;]*")
+
+
+def answer_text(trace: Trace) -> str:
+    """The answer as it is to be read now."""
+    text = trace.answer.text if trace.answer else ""
+    return _DRAFTS_CITED.sub("", text) if is_synthesising(trace) else text
 
 
 def answer_tokens(trace: Trace) -> tuple[tuple[str, float], ...]:
     """The answer in pieces that join to it, each with its token's probability in [0, 1].
 
-    Empty when the tokens are not those of the answer: a draft is the answer, or the written text was put
-    aside. An answer may begin with a capital that its first token did not have.
+    The answer may lack what its tokens held around it (spaces, numbers of drafts) and begin with a capital.
+    Empty when the tokens are not those of the answer: a draft is the answer, or the text was put aside.
     """
     text = trace.answer.text if trace.answer else ""
-    written = "".join(token.text for token in trace.answer_tokens)
-    if not text or len(written.strip()) != len(text) or written.strip().casefold() != text.casefold():
-        return ()
-    return tuple(_pieces(trace, text, skip=len(written) - len(written.lstrip())))
-
-
-def _pieces(trace: Trace, text: str, *, skip: int) -> Iterator[tuple[str, float]]:
-    at = -skip
+    pieces: list[tuple[str, float]] = []
+    at, left = 0, ""
     for token in trace.answer_tokens:
-        start, at = max(at, 0), at + len(token.text)
-        if piece := text[start : max(at, 0)]:
-            yield piece, probability(token.logprob)
+        start = at
+        for character in token.text:
+            if at < len(text) and character.casefold() == text[at].casefold():
+                at += 1
+            else:
+                left += character
+        if at > start:
+            pieces.append((text[start:at], probability(token.logprob)))
+    whole = at == len(text) and _LEFT_OUT.fullmatch(left) is not None
+    return tuple(pieces) if whole else ()

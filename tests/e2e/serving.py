@@ -65,8 +65,11 @@ class Server:
 
 
 @contextmanager
-def serving(home: Path, *, embedder: Path, model: Path) -> Iterator[Server]:
-    """Start `app.py` over an empty `home`, wait until it is ready, and stop it at the end."""
+def serving(home: Path, *, embedder: Path, model: Path, **settings: str) -> Iterator[Server]:
+    """Start `app.py` over an empty `home`, wait until it is ready, and stop it at the end.
+
+    `settings` are further ones by their variable (`SPECRAG_CONCURRENT_RUNS="1"`).
+    """
     port = _free_port()
     server = Server(url=f"http://127.0.0.1:{port}", home=home)
     environment = {name: value for name, value in os.environ.items() if not name.startswith("SPECRAG_")}
@@ -78,6 +81,7 @@ def serving(home: Path, *, embedder: Path, model: Path) -> Iterator[Server]:
         "SPECRAG_PORT": str(port),
         "SPECRAG_MAX_FILE_MB": str(MAX_FILE_MB),
         "GRADIO_TEMP_DIR": str(server.uploads),
+        **settings,
     }
     with (
         server.log.open("wb") as log,

@@ -1,28 +1,73 @@
-"""A program asks through the same server as the page."""
+"""A program asks through the same server as the page, with the same choices and under the same checks."""
 
 import json
+from collections.abc import Iterator
+from typing import Any
 
 import pytest
 from gradio_client import Client
+from gradio_client.exceptions import AppError
 
 from specrag.tracing.codec import from_json
+from specrag.tracing.trace import Trace
 from tests.e2e.conftest import Arrive
 from tests.e2e.serving import Server
 
 pytestmark = pytest.mark.browser
+QUESTION = "Who founded Larkspur Works?"
 
 
-def test_a_program_gets_the_whole_trace_and_a_visitor_can_open_it(server: Server, arrive: Arrive) -> None:
-    question = "Who founded Larkspur Works?"
-    client = Client(server.url, verbose=False)
-    try:
-        told = client.predict(question, "sample", api_name="/ask")
-    finally:
-        client.close()
+@pytest.fixture
+def client(server: Server) -> Iterator[Client]:
+    made = Client(server.url, verbose=False)
+    yield made
+    made.close()
+
+
+def _trace(told: dict[str, Any]) -> Trace:
     assert told["schema"] == "specrag.trace/1"
-    trace = from_json(json.dumps(told))
-    assert (trace.status, trace.question) == ("done", question)
+    return from_json(json.dumps(told))
+
+
+def test_a_program_gets_the_whole_trace_and_a_visitor_can_open_it(client: Client, arrive: Arrive) -> None:
+    trace = _trace(client.predict(QUESTION, "sample", api_name="/ask"))
+    assert (trace.status, trace.question, trace.pipeline) == ("done", QUESTION, "speculative")
     assert len(trace.drafts) == 4
     visitor = arrive()
     visitor.open(run=trace.run_id)
     assert visitor.cards.count() == 4
+
+
+def test_a_program_chooses_pipeline_and_options(client: Client) -> None:
+    standard = _trace(client.predict(QUESTION, pipeline="standard", api_name="/ask"))
+    assert standard.pipeline == "standard"
+    assert not standard.drafts
+    two = _trace(
+        client.predict(
+            QUESTION, drafts=2, partition="contiguous", preset="paper", focus=True, api_name="/ask"
+        )
+    )
+    assert len(two.drafts) == 2
+    assert (two.config["partition"], two.config["preset"]) == ("contiguous", "paper")
+    assert two.config["focus_sentences"] == 3
+
+
+@pytest.mark.parametrize(
+    ("chosen", "sentence"),
+    [
+        ({"pipeline": "magic"}, "There is no pipeline “magic”"),
+        ({"drafts": 10_000}, "DRAFTS: Input should be less than or equal to 16"),
+        ({"partition": ["random"]}, "PARTITION: Input should be"),
+        ({"decision": "guess"}, "DECISION: Input should be 'select' or 'synthesise'"),
+        ({"focus": "on"}, "The option focus is either true or false"),
+        ({"collection": {"a": 1}}, "The question and the collection are texts"),
+    ],
+)
+def test_what_cannot_be_is_one_sentence_and_no_run(
+    client: Client, server: Server, chosen: dict[str, Any], sentence: str
+) -> None:
+    with pytest.raises(AppError) as refused:
+        client.predict(QUESTION, **chosen, api_name="/ask")
+    assert sentence in str(refused.value)
+    assert "Traceback" not in str(refused.value)
+    assert server.active()["runs"] == 0

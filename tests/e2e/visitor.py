@@ -187,6 +187,47 @@ class Visitor:
     def choose_collection(self, name: str) -> None:
         self._choose("#sr-collection", name)
 
+    # How a question is answered
+
+    @property
+    def how(self) -> Locator:
+        """The panel of options; its button opens and closes it."""
+        return self.page.locator("#sr-how")
+
+    @property
+    def how_button(self) -> Locator:
+        return self.how.locator("button").first
+
+    @property
+    def reader(self) -> Locator:
+        """The line that stands in place of a board of drafts."""
+        return self.board.locator(".sr-reader")
+
+    @property
+    def hops(self) -> Locator:
+        return self.board.locator("li.sr-hop")
+
+    def open_how(self) -> None:
+        if not self.page.locator("#sr-pipeline").is_visible():
+            self.how_button.click()
+        expect(self.page.locator("#sr-pipeline")).to_be_visible()
+
+    def choose_how(self, dropdown: str, option: str) -> None:
+        """Choose in the panel of options: `dropdown` is pipeline, decision, partition or preset."""
+        self.open_how()
+        self._choose(f"#sr-{dropdown}", option)
+        expect(self.page.locator(f"#sr-{dropdown} input")).to_have_value(re.compile(re.escape(option)))
+
+    def set_drafts(self, number: int) -> None:
+        self.open_how()
+        box = self.page.locator("#sr-drafts input[type=number]")
+        box.fill(str(number))
+        box.blur()
+
+    def fits(self) -> bool:
+        """Whether nothing sticks out at the side."""
+        return bool(self.page.evaluate("document.scrollingElement.scrollWidth <= innerWidth"))
+
     # Documents
 
     @property

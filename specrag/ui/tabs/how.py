@@ -64,19 +64,27 @@ def build(settings: Settings) -> HowPanel:
                 preset = _choice("Score weights", o.SCORING, now.preset, "sr-preset")
             with gr.Row(elem_classes="sr-how-row"):
                 drafts = gr.Slider(
-                    1, o.MOST_DRAFTS, value=now.drafts, step=1, label="Drafts (m)", elem_id="sr-drafts"
+                    1,
+                    o.MOST_DRAFTS,
+                    value=now.drafts,
+                    step=1,
+                    label="Drafts (m)",
+                    elem_id="sr-drafts",
+                    min_width=220,
                 )
                 focus = gr.Checkbox(
                     value=now.focus,
                     label="Evidence focus",
                     info="A draft reads only the sentences nearest to the question",
                     elem_id="sr-focus",
+                    min_width=220,
                 )
                 grounded = gr.Checkbox(
                     value=now.grounded,
                     label="Groundedness",
                     info="The verifier also reads every draft with its passages",
                     elem_id="sr-grounded",
+                    min_width=220,
                 )
     return HowPanel(
         frame=frame,
