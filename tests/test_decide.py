@@ -8,7 +8,7 @@ import pytest
 from specrag.config import ScoreWeights
 from specrag.decide import NO_ANSWER, decide
 from specrag.errors import ModelError
-from specrag.types import Draft, FinishReason, Scores
+from specrag.types import Draft, FinishReason, Passage, Scores
 
 ONE = ScoreWeights(draft=1, self_containment=0, self_reflection=0, relevance=0)
 
@@ -135,3 +135,105 @@ def test_a_distant_answer_or_one_from_the_same_passages_is_no_conflict() -> None
 def test_drafts_whose_scores_are_all_unknown_still_end_in_a_decision() -> None:
     unknown = [replace(item, scores=Scores()) for item in contest([0.5, 0.5])]
     assert decide(unknown, weights=ONE, threshold=0).decision.kind == "selected"
+
+
+def test_a_dispute_has_its_sides_in_the_decision_the_chosen_one_first() -> None:
+    decision = decide([draft(0, "180 kg", 0.70), draft(1, "160 kg", 0.72)], weights=ONE, threshold=0).decision
+    assert [(side.draft_index, side.answer, side.passage_ids) for side in decision.sides] == [
+        (1, "160 kg", ("p1",)),
+        (0, "180 kg", ("p0",)),
+    ]
+
+
+def test_several_sides_may_dispute() -> None:
+    drafts = [draft(0, "180 kg", 0.7), draft(1, "160 kg", 0.72), draft(2, "170 kg", 0.71)]
+    decision = decide(drafts, weights=ONE, threshold=0).decision
+    assert [side.draft_index for side in decision.sides] == [1, 2, 0]
+
+
+def test_one_good_draft_disputes_an_answer_that_won_by_numbers() -> None:
+    """Three drafts that read the same page must not drown the one that read another."""
+    drafts = [draft(0, "180 kg", 0.8), *(draft(number, "160 kg", 0.75) for number in (1, 2, 3))]
+    decision = decide(drafts, weights=ONE, threshold=0).decision
+    assert decision.draft_index == 1
+    assert [side.answer for side in decision.sides] == ["160 kg", "180 kg"]
+    assert decision.sides[0].passage_ids == ("p1", "p2", "p3")
+
+
+def test_many_middling_drafts_dispute_an_answer_that_won_by_one() -> None:
+    # masses: 0.8^3 = 0.512 against 0.6^3 + 0.6^3 = 0.432, which is 84%; one alone would be 42%
+    drafts = [draft(0, "180 kg", 0.8), draft(1, "160 kg", 0.6), draft(2, "160 kg", 0.6)]
+    assert len(decide(drafts, weights=ONE, threshold=0).decision.sides) == 2
+    assert decide(drafts[:2], weights=ONE, threshold=0).decision.sides == ()
+
+
+def test_a_side_below_the_threshold_is_not_well_scored() -> None:
+    drafts = [draft(0, "180 kg", 0.70), draft(1, "160 kg", 0.72)]
+    assert decide(drafts, weights=ONE, threshold=0.71).decision.sides == ()
+
+
+def test_the_same_in_other_words_is_not_pooled_and_not_disputed() -> None:
+    drafts = [draft(0, "160 kilograms", 0.7), draft(1, "at most 160 kilograms since March", 0.71)]
+    decision = decide(drafts, weights=ONE, threshold=0).decision
+    assert (decision.draft_index, decision.agreement, decision.conflict) == (1, 0.5, None)
+
+
+def test_without_pooling_the_best_single_draft_wins() -> None:
+    drafts = [draft(0, "Two", 0.5), draft(1, "Three", 0.6), draft(2, "Two", 0.55), draft(3, "Four", 0.2)]
+    # cubes: 0.125, 0.216, 0.166375, 0.008; together 0.515375; Two holds 0.291375
+    pooled = decide(drafts, weights=ONE, threshold=0)
+    single = decide(drafts, weights=ONE, threshold=0, pool=False)
+    assert pooled.decision.draft_index == 2
+    assert pooled.decision.margin == pytest.approx((0.291375 - 0.216) / 0.515375)
+    assert single.decision.draft_index == 1
+    assert single.decision.margin == pytest.approx((0.216 - 0.166375) / 0.515375)
+    assert single.decision.agreement == pytest.approx(1 / 4)
+    assert single.answer is not None
+    assert single.answer.confidence == pytest.approx(0.216 / 0.515375)
+    assert "Draft 2 scores 0.60 and holds 42% of the score mass, the next answer (draft 3) 32%." in (
+        single.decision.reason
+    )
+
+
+def test_without_pooling_an_equal_answer_is_named_but_does_not_count() -> None:
+    drafts = [draft(0, "Two", 0.5), draft(1, "Two", 0.6)]
+    ruling = decide(drafts, weights=ONE, threshold=0, pool=False)
+    # cubes: 0.125 and 0.216; 0.216 of 0.341 is 63%
+    assert ruling.decision.reason == (
+        "Draft 2 scores 0.60 and holds 63% of the score mass. "
+        "Draft 1 gives the same answer, which does not count towards it: no pooling."
+    )
+    assert ruling.decision.agreement == 1.0
+
+
+def test_any_draft_above_the_threshold_is_good_enough() -> None:
+    """Two poor equal answers outweigh a better one, but only the better one may be the answer."""
+    drafts = [draft(0, "Two", 0.5), draft(1, "Two", 0.5), draft(2, "Three", 0.6)]
+    # cubes: 0.125 + 0.125 = 0.25 against 0.216
+    assert decide(drafts, weights=ONE, threshold=0).decision.draft_index == 0
+    ruling = decide(drafts, weights=ONE, threshold=0.55)
+    assert (ruling.decision.kind, ruling.decision.draft_index) == ("selected", 2)
+    assert ruling.decision.margin == 0.0
+
+
+def test_titles_and_dates_come_from_the_passages() -> None:
+    passages = [
+        Passage(
+            id=f"p{number}",
+            document_id="d",
+            title=title,
+            text=f"At most {load} kg.",
+            page=None,
+            source="d.md",
+            published_at=date,
+            score=0.5,
+        )
+        for number, (title, date, load) in enumerate(
+            [("Manual", "2023-09-04", 180), ("Bulletin", "2025-03-10", 160)]
+        )
+    ]
+    drafts = [draft(0, "180 kg", 0.72), draft(1, "160 kg", 0.70)]
+    assert decide(drafts, weights=ONE, threshold=0, passages=passages).decision.conflict == (
+        "Sources disagree: Manual (2023-09-04) says “180 kg”, but Bulletin (2025-03-10) says “160 kg”. "
+        "The source of 2025-03-10 is the newer one."
+    )
