@@ -15,6 +15,7 @@ from tests.made_files import docx, pdf
 
 pytestmark = pytest.mark.integration
 ROOT = Path(__file__).resolve().parents[2]
+QUESTION = "How much energy does the Corvale lamp hold?"
 BATTERY = "The Corvale lamp holds 640 watt-hours.\nIt weighs 3.4 kilograms.\nIt glows for nine nights."
 HISTORY = "<w:p><w:r><w:t>The Corvale lamp was invented by Ines Tolland in 1931 in the town of Sarn.</w:t></w:r></w:p>"
 
@@ -76,7 +77,7 @@ def files(tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
 
 @pytest.fixture(scope="module")
 def asked(specrag: CommandLine, files: list[Path]) -> Outcome:
-    return specrag("ask", "How much energy does the Corvale lamp hold?", "--docs", *files, "--json")
+    return specrag("ask", QUESTION, "--docs", *files, "--json")
 
 
 def test_ask_prints_one_valid_trace(asked: Outcome) -> None:
@@ -88,6 +89,52 @@ def test_ask_prints_one_valid_trace(asked: Outcome) -> None:
     assert len(trace["drafts"]) == len(trace["subsets"])
     assert {passage["source"] for passage in trace["passages"]} == {"lamp.pdf", "history.docx"}
     assert trace["decision"]["kind"] in ("selected", "abstained", "fallback")
+
+
+@pytest.mark.parametrize("pipeline", ["standard", "drafter", "multihop"])
+def test_every_pipeline_answers_over_the_same_passages(
+    asked: Outcome, specrag: CommandLine, files: list[Path], pipeline: str
+) -> None:
+    """Otherwise the baselines would be compared on other evidence. Multi-hop RAG begins with the same."""
+    other = specrag("ask", QUESTION, "--docs", *files, "--pipeline", pipeline, "--json")
+    assert other.code == 0, other.err
+    trace = other.document
+    assert from_json(other.out).pipeline == pipeline
+    first = (
+        trace["hops"][0]["passage_ids"] if pipeline == "multihop" else [p["id"] for p in trace["passages"]]
+    )
+    assert first == [passage["id"] for passage in asked.document["passages"]]
+    assert "640" in trace["answer"]["text"]
+    assert set(trace["answer"]["citations"]) <= {passage["id"] for passage in trace["passages"]}
+    assert 0 < trace["answer"]["confidence"] <= 1
+    assert trace["decision"]["kind"] == "direct"
+    assert all(span["end_ms"] is not None for span in trace["spans"])
+    reader = "drafter" if pipeline == "drafter" else "verifier"
+    assert trace["usage"][reader]["completion_tokens"] >= len(trace["answer_tokens"]) > 0
+
+
+def test_hops_are_told_to_a_person(specrag: CommandLine, files: list[Path]) -> None:
+    outcome = specrag("ask", QUESTION, "--docs", *files, "--pipeline", "multihop")
+    assert outcome.code == 0, outcome.err
+    assert f"hop 1: {QUESTION}" in outcome.err
+    assert "note: " in outcome.err
+    assert "Multi-hop RAG: " in outcome.err
+    assert "hop" not in outcome.out
+
+
+def test_the_choices_of_a_run_are_options(specrag: CommandLine, files: list[Path]) -> None:
+    words = ("--partition", "contiguous", "--preset", "paper", "--seed", "3", "--focus", "1", "--grounded")
+    outcome = specrag("ask", QUESTION, "--docs", *files, *words, "--decision", "synthesise", "--json")
+    assert outcome.code == 0, outcome.err
+    trace = outcome.document
+    config = trace["config"]
+    assert (config["partition"], config["preset"], config["seed"]) == ("contiguous", "paper", 3)
+    assert config["weights"]["relevance"] == 0
+    ids = [passage["id"] for passage in trace["passages"]]
+    assert [subset["passage_ids"] for subset in trace["subsets"]] == [ids[:2], ids[2:]]
+    assert all(0 < draft["scores"]["grounded"] <= 1 for draft in trace["drafts"] if draft["answer"])
+    assert not any("It glows for nine nights" in draft["prompt"] for draft in trace["drafts"])
+    assert trace["decision"]["kind"] in ("synthesised", "selected", "abstained")
 
 
 def test_every_draft_has_all_three_scores(asked: Outcome) -> None:
@@ -204,6 +251,8 @@ def test_a_bad_file_is_one_sentence(
     ("words", "code", "sentence"),
     [
         (("ask", "Q", "--pipeline", "psychic"), 2, "psychic"),
+        (("ask", "Q", "--partition", "thirds"), 2, "thirds"),
+        (("ask", "Q", "--focus", "-1"), 2, "SPECRAG_FOCUS_SENTENCES"),
         (("ask", "Q", "--docs", "nowhere.pdf"), 2, "nowhere.pdf"),
         (("ask", "Q", "--colour"), 2, "No such option"),
         (("trace", "show", "nothing"), 1, "There is no run"),
