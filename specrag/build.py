@@ -189,4 +189,10 @@ class Parts:
 
     def _load(self, name: str) -> LocalModel:
         folder: Path = self.weights.ensure(name)
-        return LocalModel(folder, name=model_name(name), worker=self.worker, threads=self.settings.threads)
+        return LocalModel(
+            folder,
+            name=model_name(name),
+            worker=self.worker,
+            threads=self.settings.threads,
+            precision=self.settings.precision,
+        )

@@ -80,7 +80,7 @@ class LocalModel:
         self._torch = torch
         self._worker = worker
         self._renderer = Renderer(self._tokenizer)
-        self._cancel = threading.Event()
+        self._cancel = self._nobody = threading.Event()
         self.forward_s = 0.0
         """Seconds spent in forward passes since the model was loaded; what remains of a run is ours."""
         parameters = sum(parameter.numel() for parameter in self._model.parameters())
@@ -128,11 +128,13 @@ class LocalModel:
         """Run every step under the job's cancel event; jobs take turns, so it is set anew each time."""
         while True:
             self._cancel = cancel
-            with self._computing():
-                try:
+            try:
+                with self._computing():
                     next(steps)
-                except StopIteration:
-                    return
+            except StopIteration:
+                return
+            finally:
+                self._cancel = self._nobody
             yield
 
     @contextmanager
