@@ -10,6 +10,7 @@ from specrag.types import Answer
 from specrag.ui import cards
 from tests.ui_html import Element, find
 from tests.ui_runs import (
+    ASKING,
     ADMITTED,
     DRAFTER,
     DRAFTER_WRITING,
@@ -54,7 +55,12 @@ def _answer(trace: Trace) -> Answer:
         (SYNTHESISING, "The verifier writes one answer from the drafts"),
         (SYNTHESISED, "Done in 3.8 s: one answer was written from 3 drafts."),
         (SEARCHING, "Hop 2: looking for passages"),
+        (
+            replace(NOTING, hops=(NOTING.hops[0], replace(NOTING.hops[1], note=""))),
+            "Hop 2: reading what was found",
+        ),
         (NOTING, "Hop 2: noting what was found"),
+        (ASKING, "Hop 2: asking for what is missing"),
         (MULTIHOP, "Done in 3.6 s: the verifier answered after 2 hops."),
         (QUEUED, "2 runs are ahead of this one"),
         (replace(QUEUED, ahead=1), "1 run is ahead of this one"),
@@ -84,7 +90,7 @@ def test_a_waiting_run_says_so_on_card_and_board_and_keeps_no_places_for_drafts(
     assert _text(board, "sr-reader").startswith("2 runs are ahead of this one.")
     assert not find(board, "sr-card")
     assert _text(answer, "sr-eyebrow") == "Waiting for its turn"
-    assert _text(answer, "sr-answer-text") == "2 runs are ahead of this one"
+    assert not find(answer, "sr-skeleton")
     assert not find(cards.passages_strip(QUEUED), "sr-skeleton")
 
 
@@ -141,7 +147,7 @@ def test_the_answer_says_who_wrote_it_and_that_nobody_checked(trace: Trace, said
 
 def test_a_written_answer_streams_with_a_caret() -> None:
     html = cards.answer_card(STANDARD_WRITING)
-    assert _text(html, "sr-answer-text").startswith("three nights, as the notice says")
+    assert _text(html, "sr-answer-text").startswith("Three nights, as the notice says")
     assert find(html, "sr-caret")
     assert not find(cards.answer_card(STANDARD), "sr-caret")
 
@@ -189,6 +195,20 @@ def test_an_answer_written_from_several_drafts_has_no_winner() -> None:
     ]
 
 
+def test_only_drafts_that_the_answer_cites_are_in_it() -> None:
+    """The verifier reads all of them and may use one."""
+    one = replace(SYNTHESISED, answer=replace(_answer(SYNTHESISED), citations=("p1",)))
+    assert [card.attributes["aria-label"] for card in find(cards.board(one), "sr-card")] == [
+        "Draft 1, in the answer",
+        "Draft 2",
+        "Draft 3",
+        "Draft 4",
+    ]
+    assert _texts(find(cards.answer_card(one), "li"))[0] == "rests on draft 1"
+    none = replace(SYNTHESISED, answer=replace(_answer(SYNTHESISED), citations=()))
+    assert not find(cards.board(none), "sr-ribbon")
+
+
 def test_nothing_has_won_while_the_verifier_still_writes() -> None:
     """Before its text is there the decision names the best draft, which will not be the answer."""
     assert SYNTHESISING.decision is not None
@@ -207,7 +227,7 @@ def test_a_synthesised_answer_names_its_drafts_and_numbers_its_sources() -> None
     html = cards.answer_card(SYNTHESISED)
     assert _texts(find(html, "sr-cite")) == ["[2]", "[5]", "[1]"]
     facts = _texts(find(html, "li"))
-    assert facts[0] == "written from drafts 1, 2, 3"
+    assert facts[0] == "rests on drafts 1, 2, 3"
     assert "draft 4 abstained" in facts
     (card,) = find(html, "sr-look-synthesised")
     assert card.attributes["style"].count("var(--sr-hue-") == 3
@@ -218,7 +238,7 @@ def test_numbers_of_drafts_are_not_shown_as_if_they_were_passages() -> None:
     assert SYNTHESISING.answer is not None
     assert "[2, 3]" in SYNTHESISING.answer.text
     shown = _text(cards.answer_card(SYNTHESISING), "sr-answer-text")
-    assert shown == "three nights since 2025, seven before."
+    assert shown == "Three nights since 2025, seven before."
 
 
 @pytest.mark.parametrize("trace", [STANDARD, DRAFTER, SYNTHESISED, MULTIHOP])

@@ -51,11 +51,22 @@ def test_a_hop_fills_step_by_step() -> None:
 
 
 def test_chips_of_multi_hop_carry_the_hue_of_the_hops_that_found_them() -> None:
-    html = cards.passages_strip(MULTIHOP)
+    html = cards.board(MULTIHOP)
     chips = find(html, "sr-chip")
     assert chips[0].text.endswith("found in hops 1, 2")
     dots = [one.attributes["class"] for one in inside(html, chips[0], "sr-dot")]
     assert dots == ["sr-dot sr-h1", "sr-dot sr-h2"]
+
+
+def test_the_hops_show_the_chips_and_the_strip_only_keeps_their_panels() -> None:
+    strip = cards.passages_strip(MULTIHOP)
+    outside = [
+        one
+        for one in find(strip, "sr-chip")
+        if not any("popover" in parent.attributes for parent in one.parents)
+    ]
+    assert not outside
+    assert len(find(strip, "sr-panel")) == len(MULTIHOP.passages) + 1
 
 
 def test_a_hostile_hop_is_text() -> None:
@@ -78,7 +89,7 @@ def test_waiting_searching_and_reading_are_told_apart_from_writing() -> None:
     assert [bar.kind for bar in queue.bars] == ["wait"]
     assert [bar.kind for bar in answer.bars] == ["read", "decode"]
     hop = lanes.lanes(MULTIHOP)[1]
-    assert [bar.kind for bar in hop.bars] == ["search", "decode"]
+    assert [bar.kind for bar in hop.bars] == ["search", "note"]
     assert hop.number == 2
     html = cards.timeline(QUEUED_AND_DONE)
     rows = [inside(html, row, "td")[0].text for row in find(html, "tr")[1:]]

@@ -111,7 +111,6 @@ def answer_card(trace: Trace, *, colour: Colour = "none", scope: str = "ask") ->
         trace=trace,
         look=look_of(trace),
         headline=headline(trace),
-        waiting=waiting_text(trace),
         answer=answer_text(trace),
         tokens=answer_tokens(trace) if colour == writer_of(trace) else (),
         writer=writer_of(trace),
@@ -125,7 +124,7 @@ def answer_card(trace: Trace, *, colour: Colour = "none", scope: str = "ask") ->
 
 
 def _strip(authors: Sequence[int]) -> str:
-    """The hues of the drafts that an answer was written from, as stops of a gradient, which needs two."""
+    """The hues of the drafts that an answer rests on, as stops of a gradient, which needs two."""
     stops = [f"var(--sr-hue-{hue(number)})" for number in authors]
     return ", ".join(stops * 2 if len(stops) == 1 else stops)
 
@@ -141,6 +140,7 @@ def passages_strip(trace: Trace, *, scope: str = "ask") -> str:
         rest=tuple(ref for ref in refs if ref not in used),
         more=f"{id_prefix(trace, scope)}-more",
         running=trace.status == "running" and not trace.ahead,
+        chips=not trace.hops,
         marked={ref.target: split_evidence(ref.passage.text, told_of(trace, ref)) for ref in refs},
     )
 

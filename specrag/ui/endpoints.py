@@ -42,7 +42,7 @@ def wire(startup: Startup) -> None:
         passages.
         """
         if not startup.state.ready:
-            raise gr.Error(startup.state.message)
+            raise gr.Error(startup.state.message, print_exception=False)
         options = Options(
             pipeline=pipeline,
             decision=decision,
@@ -55,7 +55,7 @@ def wire(startup: Startup) -> None:
         try:
             return to_dict(await _finished(startup, question, collection, options))
         except SpecragError as error:
-            raise gr.Error(str(error)) from error
+            raise gr.Error(str(error), print_exception=False) from error
 
     api(api_ask, api_name="ask")
 

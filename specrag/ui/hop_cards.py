@@ -45,13 +45,14 @@ def _card(trace: Trace, hop: Hop, refs: dict[str, Ref], *, found: Sequence[str],
         refs=tuple(refs[key] for key in found if key in refs),
         note=hop.note,
         next_query=hop.next_query or "",
-        state=_state(trace, hop),
+        state=state_of(trace, hop),
         new=new,
         last=hop.finished and not hop.next_query,
     )
 
 
-def _state(trace: Trace, hop: Hop) -> HopState:
+def state_of(trace: Trace, hop: Hop) -> HopState:
+    """How far a hop is."""
     if hop.finished:
         return "done"
     if trace.status != "running":

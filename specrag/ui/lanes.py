@@ -12,19 +12,20 @@ from typing import Final, Literal, TypeAlias
 from specrag.tracing.trace import Trace
 from specrag.types import Draft, Span
 
-BarKind: TypeAlias = Literal["step", "wait", "search", "read", "decode"]
+BarKind: TypeAlias = Literal["step", "wait", "search", "read", "note", "decode"]
 
 WORDS: Final[dict[BarKind, str]] = {
     "step": "",
     "wait": "waiting",
     "search": "searching",
     "read": "reading",
+    "note": "noting",
     "decode": "writing",
 }
 """What a bar's part of the step is called; a plain step needs no word."""
 FAINT: Final = frozenset({"wait", "search", "read"})
 """Bars during which no text is written."""
-KEYS: Final[tuple[tuple[BarKind, ...], ...]] = (("wait",), ("search", "read"), ("decode",))
+KEYS: Final[tuple[tuple[BarKind, ...], ...]] = (("wait",), ("search", "read"), ("note", "decode"))
 """Kinds of bars that look alike, for the key of the timeline."""
 
 _DETAILS: Final = frozenset({"embed", "search", "evidence"})
@@ -149,7 +150,7 @@ def _kinds(span: Span) -> tuple[BarKind, BarKind]:
     if span.name == "queue":
         return "wait", "wait"
     if span.name == "hop":
-        return "search", "decode"
+        return "search", "note"
     return ("read", "decode") if span.name == "draft" or span.name in _WRITTEN else ("step", "step")
 
 

@@ -137,11 +137,14 @@ def winner_of(trace: Trace) -> int | None:
 
 
 def authors_of(trace: Trace) -> tuple[int, ...]:
-    """Numbers of the drafts that a synthesised answer was written from: those that the verifier was shown."""
-    if trace.decision is None or trace.decision.kind != "synthesised":
+    """Numbers of the drafts that a synthesised answer rests on: all that they cite, it cites as well."""
+    if trace.decision is None or trace.decision.kind != "synthesised" or trace.answer is None:
         return ()
-    order = draft_numbers(trace)
-    return tuple(order[trace.drafts[index].subset_id] for index in in_contest(trace.drafts))
+    order, cited = draft_numbers(trace), set(trace.answer.citations)
+    contest = [trace.drafts[index] for index in in_contest(trace.drafts)]
+    return tuple(
+        order[draft.subset_id] for draft in contest if draft.citations and cited.issuperset(draft.citations)
+    )
 
 
 def same_as(draft: Draft) -> str:
@@ -184,7 +187,8 @@ def votes_of(trace: Trace, winner: int | None) -> dict[str, list[int]]:
     votes: dict[str, list[int]] = {"agrees": [], "differs": [], "abstained": []}
     order = draft_numbers(trace)
     mine = next((same_as(draft) for draft in trace.drafts if order[draft.subset_id] == winner), None)
-    for draft in trace.drafts if winner is not None or authors_of(trace) else ():
+    written = trace.decision is not None and trace.decision.kind == "synthesised"
+    for draft in trace.drafts if winner is not None or written else ():
         if draft.abstained:
             votes["abstained"].append(order[draft.subset_id])
         elif mine is not None and draft.usable and order[draft.subset_id] != winner:

@@ -5,6 +5,7 @@ from typing import Any, assert_never
 from specrag.decide import in_contest
 from specrag.tracing.trace import Trace
 from specrag.types import DecisionKind, Role
+from specrag.ui.hop_cards import state_of
 from specrag.ui.lanes import draft_numbers
 from specrag.ui.markup import time_text
 from specrag.ui.readout import is_direct, is_synthesising, winner_of, writer_of
@@ -148,9 +149,17 @@ def _read_or_found(trace: Trace) -> str:
 
 def _hopping(trace: Trace) -> str:
     hop = trace.hops[-1]
-    if hop.finished:
-        return f"{counted(len(trace.hops), 'hop')} done"
-    return f"Hop {hop.number}: {'noting what was found' if hop.note else 'looking for passages'}"
+    match state_of(trace, hop):
+        case "searching":
+            return f"Hop {hop.number}: looking for passages"
+        case "reading":
+            return f"Hop {hop.number}: reading what was found"
+        case "noting":
+            return f"Hop {hop.number}: noting what was found"
+        case "asking":
+            return f"Hop {hop.number}: asking for what is missing"
+        case "done" | "stopped":
+            return f"{counted(len(trace.hops), 'hop')} done"
 
 
 def _outcome(trace: Trace) -> str:

@@ -3,6 +3,7 @@
 import re
 from typing import Final
 
+from specrag.decide import begun
 from specrag.tracing.trace import Trace
 from specrag.ui.markup import probability
 from specrag.ui.readout import is_synthesising
@@ -13,9 +14,9 @@ _LEFT_OUT: Final = re.compile(r"[\s\[\]\d,;]*")
 
 
 def answer_text(trace: Trace) -> str:
-    """The answer as it is to be read now."""
+    """The answer as it is to be read now: a model goes on in mid-sentence, a reader begins here."""
     text = trace.answer.text if trace.answer else ""
-    return _DRAFTS_CITED.sub("", text) if is_synthesising(trace) else text
+    return begun(_DRAFTS_CITED.sub("", text) if is_synthesising(trace) else text)
 
 
 def answer_tokens(trace: Trace) -> tuple[tuple[str, float], ...]:
