@@ -176,30 +176,29 @@ async def _run(parts: Parts, question: str) -> Trace:
 def model_speed(home: Path, runs: int, threads: int) -> dict[str, Any]:
     """Prefill and decode of the drafter with four rows, and what the machine could do at best."""
     import torch
-    from transformers import DynamicCache
 
     say("speed of the model and of the machine")
     folder = Weights(home=home).ensure("smollm2-135m-instruct")
     local = LocalModel(folder, name="smollm2", worker=Worker(), threads=threads)
-    model = local._model  # noqa: SLF001 - the measurement looks inside
     rows, length, steps = 4, 256, 16
     tokens = torch.randint(100, 40_000, (rows, length), generator=torch.Generator().manual_seed(0))
     prefill, decode = [], []
     with torch.inference_mode():
         for _ in range(runs + 1):
-            cache = DynamicCache(config=model.config)
             began = time.perf_counter()
-            model(input_ids=tokens, cache=cache, use_cache=True, logits_to_keep=1)
+            _, going_on = local.engine.begin(tokens.tolist(), steps)
             read = time.perf_counter()
             for _ in range(steps):
-                model(input_ids=tokens[:, :1], cache=cache, use_cache=True, logits_to_keep=1)
+                going_on.step([100] * rows)
             prefill.append(rows * length / (read - began))
             decode.append(steps / (time.perf_counter() - read))
     machine = measure_machine(threads=threads)
-    body = sum(p.numel() for name, p in model.named_parameters() if "embed" not in name)
-    weights_gb = 4 * local.info.parameters / 1e9
+    config = local._model.config  # noqa: SLF001 - the measurement looks inside
+    body = local.info.parameters - config.vocab_size * config.hidden_size
+    weights_gb = (2 if "float16" in local.info.dtype else 4) * local.info.parameters / 1e9
     return {
         "rows": rows,
+        "weights": local.info.dtype,
         "prefill_tokens_per_s": spread(prefill[1:]),
         "decode_steps_per_s": spread(decode[1:]),
         "decode_tokens_per_s": spread([rows * value for value in decode[1:]]),
