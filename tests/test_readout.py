@@ -10,8 +10,8 @@ from specrag.types import Answer
 from specrag.ui import cards
 from tests.ui_html import Element, find
 from tests.ui_runs import (
-    ASKING,
     ADMITTED,
+    ASKING,
     DRAFTER,
     DRAFTER_WRITING,
     FEW,
