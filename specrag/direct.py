@@ -120,7 +120,7 @@ def _fewer(kept: int, prompt_tokens: int, *, room: int, error: str) -> int:
         raise ModelError(error)
     if kept <= 1:
         raise ContextTooLong(error)
-    return min(kept - 1, max(1, kept * max(room, 0) // prompt_tokens))
+    return min(kept - 1, max(1, kept * max(room, 0) // max(prompt_tokens, 1)))
 
 
 def _left_out(passages: int, model: LanguageModel) -> str:

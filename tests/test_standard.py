@@ -32,17 +32,18 @@ def answer(_: str) -> Written:
 class Narrow(ScriptedModel):
     """A model with a context of so many words, which refuses a longer prompt as a real one does."""
 
-    def __init__(self, words: int, *, reserved: int = 80) -> None:
+    def __init__(self, words: int, *, says: str = " it holds 640 watt-hours.") -> None:
         super().__init__(self._answer)
         self._words = words
-        self.info = replace(self.info, context=words + reserved)
+        self._says = says
+        self.info = replace(self.info, context=words + 80)  # its own 64 tokens and the room for a label
         self.prompts: list[str] = []
 
     def _answer(self, text: str) -> Written:
         self.prompts.append(text)
         if len(text.split()) > self._words:
             raise RuntimeError("The prompt is too long.")
-        return answer(text)
+        return {"answer": self._says}
 
 
 async def run(made: Pipeline) -> Trace:
@@ -121,6 +122,17 @@ async def test_what_was_left_out_is_told_once_however_often_it_was_tried(store: 
     shown = sum(passage.text in model.prompts[-1] for passage in trace.passages)
     assert shown == 2
     assert "the last 4 do" in trace.decision.reason
+
+
+async def test_a_passage_that_was_left_out_is_not_cited(store: ChromaStore) -> None:
+    """The model never read it, however well its words fit the answer."""
+    said = " the firm was founded by Ada Brennick."
+    whole = await run(StandardPipeline(tools(store, Narrow(500, says=said))))
+    assert whole.answer is not None
+    assert whole.answer.citations
+    short = await run(StandardPipeline(tools(store, Narrow(44, says=said))))
+    assert short.answer is not None
+    assert short.answer.citations == ()
 
 
 async def test_a_context_too_small_for_one_passage_is_one_sentence(store: ChromaStore) -> None:

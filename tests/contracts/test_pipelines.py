@@ -286,6 +286,19 @@ async def test_the_second_run_waits_in_line_and_says_so(name: PipelineName, stor
     assert queue.end_ms <= retrieve.start_ms
 
 
+async def test_a_run_that_gives_up_waiting_leaves_the_line(name: PipelineName, store: ChromaStore) -> None:
+    """A visitor who closes the page must not keep those behind waiting."""
+    turnstile = Turnstile(1)
+    shared = tools(store, scripted(), turnstile=turnstile)
+    request = Request(question=QUESTION, collection="documents")
+    async with aclosing(PIPELINES["standard"](shared).run(request)) as first:
+        await _until(first, lambda: turnstile.active == 1)
+        async with aclosing(PIPELINES[name](shared).run(request)) as second:
+            await _until(second, lambda: turnstile.waiting == 1)
+        assert (turnstile.active, turnstile.waiting) == (1, 0)
+    assert turnstile.active == 0
+
+
 async def test_the_answer_is_given_once(name: PipelineName, store: ChromaStore) -> None:
     events, trace = await finished(name, store)
     assert [event.answer for event in events if isinstance(event, Answered)] == [trace.answer]
