@@ -97,5 +97,5 @@ def _newest(sides: Sequence[Side], passages: Sequence[Passage]) -> str | None:
     dates = {passage.id: passage.published_at or "" for passage in passages}
     newest = [max((dates.get(one, "") for one in side.passage_ids), default="") for side in sides]
     *others, last = sorted(newest)
-    later = all(other and last[: len(other)] > other[: len(last)] for other in others)
+    later = all(last[: len(other)] > other[: len(last)] for other in others)  # never, beside an undated one
     return last if later else None

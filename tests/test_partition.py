@@ -83,6 +83,8 @@ def test_a_singleton_cluster_is_said() -> None:
 
 def test_without_a_singleton_none_is_named() -> None:
     assert split(4, 4).singletons == ()
+    alone = multi_perspective(passages(1), np.ones((1, 2)), m=4, k=2, seed=0)
+    assert alone.singletons == ()  # with one draft only, "in every draft" says nothing
 
 
 def test_identical_passages_give_one_cluster_and_still_work() -> None:
@@ -263,6 +265,15 @@ def test_a_perspective_names_what_sets_a_subset_apart_and_all_its_passages() -> 
     assert {"price", "list"} & set(second.split(", "))
     assert {"train", "travel"} & set(second.split(", "))
     assert "bike" not in first + second
+
+
+def test_a_long_passage_does_not_name_its_subset_alone() -> None:
+    chatty = about(
+        "e", "Trailer", "Trailer hitch trailer hitch coupling coupling axle axle axle wheel wheel."
+    )
+    names = perspectives([[chatty, TRAVEL], [PRICES, LIMITS]])[0].split(", ")
+    assert len(names) == 3
+    assert {"train", "travel"} & set(names)
 
 
 def test_a_perspective_says_no_word_twice_and_no_empty_one() -> None:

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
@@ -44,7 +45,7 @@ def verifier(text: str) -> Written:
     return {"answer": " 160 kilograms [2]" if "Put the number" in text else " It carries 160 kilograms."}
 
 
-async def run(store: ChromaStore, verify: ScriptedModel | None = None, **settings: object) -> Trace:
+async def run(store: ChromaStore, verify: ScriptedModel | None = None, **settings: Any) -> Trace:
     """A whole run, stored and read back, as what-if meets it."""
     wanted = {"drafts": 6, **settings}
     made = pipeline(store, ScriptedModel(extract), verify or ScriptedModel(verifier, judge=judge), **wanted)
@@ -65,7 +66,7 @@ async def run(store: ChromaStore, verify: ScriptedModel | None = None, **setting
         {"decision": "synthesise", "threshold": 0.99},
     ],
 )
-async def test_the_same_settings_give_the_same_run(store: ChromaStore, settings: dict[str, object]) -> None:
+async def test_the_same_settings_give_the_same_run(store: ChromaStore, settings: dict[str, Any]) -> None:
     trace = await run(store, **settings)
     assert trace.status == "done"
     assert trace.decision is not None
@@ -177,7 +178,7 @@ async def test_a_synthesis_from_fewer_drafts_has_not_been_written(store: ChromaS
     assert again.decision.reason.startswith("The verifier would write one answer from 1 draft. In this run")
 
 
-def made(*drafts: Draft, decision: Decision | None = None, **config: object) -> Trace:
+def made(*drafts: Draft, decision: Decision | None = None, **config: Any) -> Trace:
     return Trace(
         run_id="r",
         status="done",
@@ -211,6 +212,20 @@ def test_a_trace_of_an_older_version_is_decided_by_what_it_knows() -> None:
     assert decide_again(made(GOOD)).answer == Answer(text="A", confidence=1.0)
 
 
+def test_what_the_fallback_added_to_its_reason_stays() -> None:
+    """The verifier could not read all passages; that holds at another threshold too."""
+    reason = (
+        "The best draft scores 0.50, below the threshold of 0.90, so the verifier answers from all passages."
+    )
+    stored = Decision(kind="fallback", draft_index=None, reason=f"{reason} The last one was left out.")
+    trace = made(GOOD, decision=stored, threshold=0.9, weights={"draft": 1.0})
+    assert decide_again(trace).decision == stored
+    again = decide_again(trace, threshold=0.8).decision
+    assert again is not None
+    assert "threshold of 0.80" in again.reason
+    assert again.reason.endswith("all passages. The last one was left out.")
+
+
 def test_the_environment_has_no_say(monkeypatch: pytest.MonkeyPatch) -> None:
     """A trace is decided by its own weights, whatever variables this process was started with."""
     monkeypatch.setenv("SPECRAG_WEIGHT_DRAFT", "0")
@@ -231,7 +246,7 @@ def test_the_environment_has_no_say(monkeypatch: pytest.MonkeyPatch) -> None:
         {"threshold": None},
     ],
 )
-def test_settings_that_cannot_be_read_are_said(config: dict[str, object]) -> None:
+def test_settings_that_cannot_be_read_are_said(config: dict[str, Any]) -> None:
     with pytest.raises(TraceError, match="weights and the threshold"):
         decide_again(made(GOOD, **config))
 

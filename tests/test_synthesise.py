@@ -1,7 +1,7 @@
 """Synthesis: one answer that the verifier writes from the drafts, and what happens when it cannot."""
 
 import itertools
-from collections.abc import Callable
+from collections.abc import AsyncGenerator, Callable, Sequence
 
 import pytest
 
@@ -9,6 +9,7 @@ from specrag.config import ScoreWeights
 from specrag.decide import Ruling, decide
 from specrag.errors import ModelError
 from specrag.events import Answered, AnswerToken, Decided, Event, UsageCounted
+from specrag.models.base import Conversation, Line, Output, Read
 from specrag.models.scripted import ScriptedModel, Written
 from specrag.synthesise import synthesise
 from specrag.timeline import Timeline
@@ -110,6 +111,20 @@ async def test_the_verifier_reads_drafts_with_sources_and_dates_and_no_passages(
     assert "[3]" not in prompt
 
 
+async def test_the_chosen_draft_stands_first_though_another_scores_higher() -> None:
+    """Two equal answers may win over one that scores better than each of them."""
+    read: list[str] = []
+
+    def write(text: str) -> Written:
+        read.append(text)
+        return {"answer": " 160 kilograms"}
+
+    # cubes: 0.343 against 0.314 + 0.216
+    pooled = (draft("180 kilograms", 0.70, "manual"), DRAFTS[4], draft("160 kilograms", 0.68, "bulletin"))
+    await events(write, ruled(pooled))
+    assert read[0].index("[3] 160") < read[0].index("[1] 180") < read[0].index("[2] 160")
+
+
 async def test_the_prompt_names_the_dispute_and_asks_for_both_sides() -> None:
     read: list[str] = []
 
@@ -204,6 +219,36 @@ async def test_a_verifier_that_fails_does_not_sink_a_run_that_has_an_answer() ->
         "this draft stands."
     )
     assert answer == ruled().answer
+
+
+class Unreachable(ScriptedModel):
+    """A server that is gone before it has said anything."""
+
+    async def generate(
+        self, conversations: Sequence[Conversation], lines: Sequence[Line]
+    ) -> AsyncGenerator[tuple[int, Output]]:
+        if conversations:
+            raise ModelError("The server does not answer.")
+        yield 0, Read()
+
+
+async def test_a_verifier_that_is_gone_does_not_either() -> None:
+    ruling = ruled()
+    ticks = itertools.count()
+    stream = synthesise(
+        Unreachable(says("")),
+        QUESTION,
+        ruling.drafts,
+        ruling,
+        PASSAGES,
+        max_tokens=9,
+        timeline=Timeline(lambda: float(next(ticks))),
+    )
+    decided, answered = [event async for event in stream]
+    assert isinstance(decided, Decided)
+    assert "(The server does not answer), so this draft stands." in decided.decision.reason
+    assert isinstance(answered, Answered)
+    assert answered.answer == ruling.answer
 
 
 async def test_closing_the_stream_closes_the_model() -> None:
