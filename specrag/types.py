@@ -229,7 +229,8 @@ class Answer:
     text: str
     citations: tuple[str, ...] = ()
     confidence: float | None = None
-    """Share of the score mass on this answer, in (0, 1]; not a calibrated probability."""
+    """In (0, 1], not a calibrated probability: of a draft's answer its share of the score mass, of an answer
+    that one model wrote itself the geometric mean of its token probabilities; None if unknown."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -36,6 +36,9 @@ def pack(model: Any, wanted: Precision) -> Precision:
                 layer, got = _packed(child, LAYOUTS[wanted])
                 setattr(parent, name, layer)
                 counts[got] = counts.get(got, 0) + 1
+    if len(counts) > 1:  # the file that the plain weights are mapped from can be let go of
+        for parameter in model.parameters():
+            parameter.data = parameter.data.clone()
     return max(counts, key=lambda layout: counts[layout])
 
 
@@ -65,43 +68,33 @@ def _agrees(layer: Any, linear: Any, tolerance: float) -> bool:
 
 def _half_layer(linear: Any) -> Any:
     import torch
-    from torch.nn import Module
 
     if linear.weight.abs().max() > torch.finfo(torch.float16).max:
         raise NotImplementedError("a weight is beyond the range of half precision")
-
-    class HalfLinear(Module):
-        """(..., in) to (..., out) with float16 weights and float32 sums."""
-
-        def __init__(self) -> None:
-            super().__init__()
-            self.packed = torch.ops.quantized.linear_prepack_fp16(linear.weight.data, linear.bias)
-
-        def forward(self, given: Any) -> Any:
-            return torch.ops.quantized.linear_dynamic_fp16(given, self.packed)
-
-    return HalfLinear()
+    packed = torch.ops.quantized.linear_prepack_fp16(linear.weight.data, linear.bias)
+    return _applying(torch.ops.quantized.linear_dynamic_fp16, packed)
 
 
 def _full_layer(linear: Any) -> Any:
     import torch
+
+    # private names, as torch's own compiler calls them; `_packed` does without where they are missing
+    packed = torch.ops.mkldnn._reorder_linear_weight(linear.weight.data, None)  # noqa: SLF001
+    bias = None if linear.bias is None else linear.bias.data
+    return _applying(torch.ops.mkldnn._linear_pointwise, packed, bias, "none", [], "")  # noqa: SLF001
+
+
+def _applying(product: Any, *packed: Any) -> Any:
+    """A layer that maps (..., in) to (..., out); it holds the packed weights and not the plain ones."""
     from torch.nn import Module
 
-    class BlockedLinear(Module):
-        """(..., in) to (..., out) with float32 weights in oneDNN's layout."""
-
-        def __init__(self) -> None:
-            super().__init__()
-            # private names, as torch's own compiler calls them; `_packed` does without where they are missing
-            self.packed = torch.ops.mkldnn._reorder_linear_weight(linear.weight.data, None)  # noqa: SLF001
-            self.bias = None if linear.bias is None else linear.bias.data
+    class PackedLinear(Module):
+        """`product` of what it is given and the packed weights."""
 
         def forward(self, given: Any) -> Any:
-            return torch.ops.mkldnn._linear_pointwise(  # noqa: SLF001
-                given, self.packed, self.bias, "none", [], ""
-            )
+            return product(given, *packed)
 
-    return BlockedLinear()
+    return PackedLinear()
 
 
 _LAYERS: dict[Precision, Any] = {"float16": _half_layer, "float32": _full_layer}
