@@ -62,7 +62,7 @@ def _products(size: int) -> list[Callable[[], object]]:
     left, right = torch.rand(size, size), torch.rand(size, size)  # [n, n] each
     out = torch.empty(size, size)
     known: list[Callable[[], object]] = [lambda: torch.mm(left, right, out=out)]
-    if torch.backends.mkldnn.is_available():
+    if torch.backends.mkldnn.is_available():  # type: ignore[no-untyped-call]
         packed = torch.ops.mkldnn._reorder_linear_weight(right, None)  # noqa: SLF001 - as `models/packed.py`
         linear = torch.ops.mkldnn._linear_pointwise  # noqa: SLF001
         known.append(lambda: linear(left, packed, None, "none", [], ""))

@@ -53,10 +53,10 @@ async def verify_drafts(
             for draft in usable
         ]
     results = await model.score(requests)
-    with_passages = results[len(usable) :] or [None] * len(usable)
+    grounded = dict(zip((draft.subset_id for draft in usable), results[len(usable) :], strict=False))
     verdicts = tuple(
-        _verdict(draft, scores, grounded)
-        for draft, scores, grounded in zip(usable, results, with_passages, strict=False)
+        _verdict(draft, scores, grounded.get(draft.subset_id))
+        for draft, scores in zip(usable, results, strict=False)
     )
     read = sum(scores.prompt_tokens for scores in results)
     return verdicts, RoleUsage(prompt_tokens=read, forward_passes=1)

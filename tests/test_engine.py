@@ -39,7 +39,8 @@ PROMPTS = [
 
 def made(config: PretrainedConfig) -> Any:
     torch.manual_seed(0)
-    model = AutoModelForCausalLM.from_config(copy.deepcopy(config))  # an engine writes into its model's
+    own = copy.deepcopy(config)  # an engine writes into its model's
+    model: Any = AutoModelForCausalLM.from_config(own)  # type: ignore[no-untyped-call]
     for parameter in model.parameters():  # larger than usual, so that a wrong mask shows
         parameter.data.normal_(0, 0.3) if parameter.dim() > 1 else None
     return model.train(mode=False)
@@ -52,7 +53,8 @@ def llama() -> Any:
 def alone(model: Any, ids: list[int]) -> torch.Tensor:
     """Log-probabilities (n, V) by the model itself, one sequence in one pass."""
     with torch.inference_mode():
-        return model(input_ids=torch.tensor([ids])).logits[0].log_softmax(-1)
+        logits: torch.Tensor = model(input_ids=torch.tensor([ids])).logits[0]
+        return logits.log_softmax(-1)
 
 
 def together(engine: Engine, prompts: list[list[int]]) -> list[torch.Tensor]:
