@@ -268,9 +268,7 @@ def test_a_perspective_names_what_sets_a_subset_apart_and_all_its_passages() -> 
 
 
 def test_a_long_passage_does_not_name_its_subset_alone() -> None:
-    chatty = about(
-        "e", "Trailer", "Trailer hitch trailer hitch coupling coupling axle axle axle wheel wheel."
-    )
+    chatty = about("e", "Trailer", "trailer axle wheel " * 9)
     names = perspectives([[chatty, TRAVEL], [PRICES, LIMITS]])[0].split(", ")
     assert len(names) == 3
     assert {"train", "travel"} & set(names)
