@@ -1,7 +1,10 @@
 """The Python API over scripted models and the real embedder: what a caller may rely on."""
 
 import asyncio
+import os
+import signal
 import threading
+import time
 from collections.abc import AsyncGenerator, Iterator, Sequence
 from contextlib import aclosing
 from dataclasses import replace
@@ -218,6 +221,23 @@ async def test_cancelling_stops_the_model_and_keeps_the_run(options: dict[str, A
         assert newest.status == "cancelled"
 
 
+def test_ctrl_c_leaves_at_once_and_stops_the_model(options: dict[str, Any], folder: Path) -> None:
+    model = Endless()
+    with with_model(options, folder, model) as made:
+        started = time.perf_counter()
+
+        def interrupt() -> None:
+            model.begun.wait(LIMIT_S)
+            os.kill(os.getpid(), signal.SIGINT)
+
+        threading.Thread(target=interrupt).start()
+        with pytest.raises(KeyboardInterrupt):
+            made.ask(QUESTION, deadline_s=2 * LIMIT_S)
+        assert time.perf_counter() - started < LIMIT_S
+    assert model.stopped
+    assert TraceStore(made.settings.home / "traces.db").recent(1)[0].status == "cancelled"
+
+
 async def test_closing_the_stream_stops_the_model_and_keeps_the_run(
     options: dict[str, Any], folder: Path
 ) -> None:
@@ -255,6 +275,7 @@ def test_close_ends_what_runs_and_what_is_closed_says_so(options: dict[str, Any]
     assert not asking.is_alive()
     assert model.stopped
     assert len(outcome) == 1
+    assert TraceStore(made.settings.home / "traces.db").recent(1)[0].status == "cancelled"
     with pytest.raises(UsageError, match="closed"):
         made.ask(QUESTION)
     with pytest.raises(UsageError, match="closed"):

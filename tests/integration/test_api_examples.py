@@ -14,8 +14,9 @@ PAGE = Path(__file__).resolve().parents[2] / "docs" / "python.md"
 BLOCK = re.compile(r"^```python\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 SHORT = {
     "DRAFTS": 2,
-    "RATIONALE_TOKENS": 16,
+    "RATIONALE_TOKENS": 12,
     "ANSWER_TOKENS": 12,
+    "FALLBACK_TOKENS": 12,
     "NOTE_TOKENS": 8,
     "QUERY_TOKENS": 8,
     "HOPS": 1,
