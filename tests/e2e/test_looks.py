@@ -1,14 +1,18 @@
 """Light and dark: both are there, and the text can be read in either."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from typing import Literal, cast
 
 import pytest
 from playwright.sync_api import Browser, expect
 
+from specrag.tracing.store import TraceStore
 from tests.e2e.conftest import Arrive
 from tests.e2e.serving import Server
 from tests.e2e.visitor import DONE, PHONE, Visitor
+from tests.ui_runs import DRAFTER, FEW, MULTIHOP, STANDARD, SYNTHESISED
+from tests.ui_traces import DISPUTED
 
 pytestmark = pytest.mark.browser
 LEAST_CONTRAST = 4.5
@@ -37,6 +41,16 @@ READ = (
     ".sr-lane-label",
     ".sr-tick span",
 )
+
+KEPT = {
+    "standard": (STANDARD, (".sr-reader p", ".sr-look-direct .sr-eyebrow")),
+    "drafter": (DRAFTER, (".sr-reader p",)),
+    "few": (FEW, (".sr-reader p",)),
+    "multihop": (MULTIHOP, (".sr-hop h3", ".sr-hop-query bdi", ".sr-hop .sr-label", ".sr-hop .sr-chip")),
+    "synthesised": (SYNTHESISED, (".sr-ribbon-author", ".sr-everywhere", ".sr-look-synthesised .sr-reason")),
+    "disputed": (DISPUTED, (".sr-disputed p", ".sr-disputed .sr-source", ".sr-disputed time")),
+}
+"""Runs as they are kept, with the text that only they have."""
 
 _CONTRAST = """selectors => {
   const canvas = document.createElement("canvas").getContext("2d", {willReadFrequently: true});
@@ -87,10 +101,36 @@ def test_the_text_stands_out(arrive: Arrive, run_id: str, theme: Literal["light"
     visitor.open(run=run_id)
     expect(visitor.cards).to_have_count(4)
     expect(visitor.page.locator("#sr-header .sr-caveat")).to_be_visible()
-    contrasts = cast("dict[str, float | None]", visitor.page.evaluate(_CONTRAST, list(READ)))
+    _reads_well(visitor, READ)
+
+
+def _reads_well(visitor: Visitor, selectors: Sequence[str]) -> None:
+    contrasts = cast("dict[str, float | None]", visitor.page.evaluate(_CONTRAST, list(selectors)))
     assert {selector for selector, contrast in contrasts.items() if contrast is None} == set()
     low = {s: round(c, 2) for s, c in contrasts.items() if c is not None and c < LEAST_CONTRAST}
     assert low == {}
+
+
+@pytest.fixture(scope="module")
+def kept(server: Server) -> str:
+    """Keep a run of every kind on the server; the prefix of their ids."""
+    store = TraceStore(server.home / "traces.db")
+    for name, (trace, _) in KEPT.items():
+        store.save(replace(trace, run_id=f"kept-{name}"), [])
+    return "kept-"
+
+
+@pytest.mark.parametrize("name", KEPT)
+@pytest.mark.parametrize("theme", ["light", "dark"])
+def test_a_run_of_every_kind_reads_well_and_fits_on_a_phone(
+    arrive: Arrive, kept: str, name: str, theme: Literal["light", "dark"]
+) -> None:
+    visitor = arrive(theme=theme, width=PHONE)
+    visitor.open(run=kept + name)
+    expect(visitor.status).to_have_text(DONE)
+    expect(visitor.page.locator("#sr-plot .bars .point path").first).to_be_visible()
+    assert visitor.fits()
+    _reads_well(visitor, KEPT[name][1])
 
 
 def test_dark_is_dark_and_light_is_light(arrive: Arrive) -> None:

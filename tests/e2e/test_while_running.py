@@ -107,18 +107,19 @@ def test_the_keyboard_is_enough(visitor: Visitor) -> None:
     visitor.question.focus()
     reached: list[str] = []
     assert _focus_is_visible(visitor)
-    for _ in range(2 + visitor.examples.count() + visitor.chips.count()):
+    for _ in range(3 + visitor.examples.count() + visitor.chips.count()):
         page.keyboard.press("Tab")
         reached.append(page.evaluate(_FOCUSED))
         assert _focus_is_visible(visitor), " ".join(reached)
     assert reached[0] == "sr-ask"
     assert reached.count("sr-example") == visitor.examples.count()
+    assert reached.count("label-wrap") == 1, "the panel of options"
     assert reached.count("sr-chip") == visitor.chips.count()
 
 
 _FOCUSED = """() => {
   const e = document.activeElement;
-  return e.id || ["sr-example", "sr-chip"].find(name => e.classList.contains(name)) || e.tagName;
+  return e.id || ["sr-example", "label-wrap", "sr-chip"].find(name => e.classList.contains(name)) || e.tagName;
 }"""
 
 
