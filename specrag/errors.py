@@ -11,6 +11,7 @@ to react: a `TransientError` is worth another try, every other one needs the per
     ├── ModelError             a model cannot be loaded or cannot answer
     │   └── ContextTooLong     a prompt is longer than the model's context
     ├── TraceError             a trace cannot be found or does not follow the schema
+    ├── RunError               a run began and gave no answer (in `api.py`: it brings the trace along)
     └── TransientError         may pass by itself
         └── StoreLocked        another process owns the embedded store
 """

@@ -44,7 +44,7 @@ class Queued(_Event):
     """The run waits for its turn; sent again when its place changes, and with 0 when it begins."""
 
     ahead: int
-    """Runs that begin before it."""
+    """Runs that have to end before it begins."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -6,7 +6,7 @@ the page's server or the Python API, records it here, so that every story has an
 
 import asyncio
 import time
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Callable
 from contextlib import aclosing
 
 from specrag.events import Event, Queued, RunCancelled, RunFailed, RunFinished
@@ -47,13 +47,24 @@ class Recording:
                 self.events.append(event)
                 yield event
 
-    async def record(self, pipeline: Pipeline, request: Request, *, deadline_s: float) -> None:
-        """Run to the end, for at most `deadline_s` seconds; a wait for the run's turn does not count."""
+    async def record(
+        self,
+        pipeline: Pipeline,
+        request: Request,
+        *,
+        deadline_s: float,
+        tell: Callable[[Event], None] = lambda _: None,
+    ) -> None:
+        """Run to the end, for at most `deadline_s` seconds; a wait for the run's turn does not count.
+
+        `tell` hears every event as it comes.
+        """
         loop = asyncio.get_running_loop()
         limit = asyncio.timeout(deadline_s)
         try:
             async with limit, aclosing(self.stream(pipeline, request)) as events:
                 async for event in events:
+                    tell(event)
                     if isinstance(event, Queued):
                         limit.reschedule(None if event.ahead else loop.time() + deadline_s)
         except TimeoutError:

@@ -3,14 +3,13 @@
 import asyncio
 import uuid
 from collections.abc import Sequence
-from contextlib import aclosing
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from specrag.build import Parts
-from specrag.cli.common import FAILURE, Json, files_of, friendly, parts, print_json
+from specrag.cli.common import FAILURE, Json, friendly, parts, print_json
 from specrag.errors import DocumentError, TraceError
 from specrag.events import (
     Decided,
@@ -22,12 +21,14 @@ from specrag.events import (
     PassagesRetrieved,
     SubsetsFormed,
 )
+from specrag.ingest.files import files_of
 from specrag.library import OWN, SAMPLE, documents_of
 from specrag.pipelines.base import Request
+from specrag.recording import Recording
 from specrag.sample import ensure_sample
 from specrag.terminal import say
 from specrag.tracing.codec import to_dict
-from specrag.tracing.trace import Trace, TraceFold
+from specrag.tracing.trace import Trace, fold
 from specrag.types import DecisionMode, PartitionName, PipelineName, PresetName
 
 
@@ -107,19 +108,19 @@ def _collection(made: Parts, wanted: str | None) -> str:
 
 
 async def _run(made: Parts, pipeline: PipelineName, request: Request, *, quiet: bool) -> Trace:
-    folding = TraceFold()
-    events: list[Event] = []
-    async with aclosing(made.pipeline(pipeline).run(request)) as stream:
-        async for event in stream:
-            events.append(event)
-            folding.apply(event)
-            if not quiet:
-                _tell(event)
+    log = Recording()
+    await log.record(
+        made.pipeline(pipeline),
+        request,
+        deadline_s=made.settings.deadline_s,
+        tell=(lambda _: None) if quiet else _tell,
+    )
+    trace = fold(log.events)
     try:
-        made.traces.save(folding.trace, events)
+        made.traces.save(trace, log.events)
     except TraceError as error:  # the answer is worth more than its trace
         say(f"The run was not kept: {error}")
-    return folding.trace
+    return trace
 
 
 def _tell(event: Event) -> None:

@@ -8,8 +8,9 @@ import typer
 from rich.console import Console
 from rich.table import Table
 
-from specrag.cli.common import FAILURE, Collection, Json, files_of, friendly, parts, print_json
+from specrag.cli.common import FAILURE, Collection, Json, friendly, parts, print_json
 from specrag.errors import StoreError
+from specrag.ingest.files import files_of
 from specrag.ingest.index import IngestResult
 from specrag.library import OWN, SAMPLE, documents_of
 from specrag.terminal import say

@@ -62,7 +62,7 @@ class Trace:
     usage: Usage = field(default_factory=Usage)
     error: ErrorInfo | None = None
     ahead: int = 0
-    """Runs that begin before this one, while it waits for its turn."""
+    """Runs that have to end before this one begins, while it waits for its turn."""
     elapsed_ms: float = 0.0
     """Time of the last event."""
 

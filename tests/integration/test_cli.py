@@ -285,3 +285,10 @@ def test_an_empty_question_is_one_sentence(specrag: CommandLine, files: list[Pat
     outcome = specrag("ask", "  ", "--docs", files[0])
     assert outcome.code == 1
     assert "The question is empty" in outcome.err
+
+
+def test_a_run_that_takes_too_long_is_stopped_and_said(specrag: CommandLine, files: list[Path]) -> None:
+    outcome = specrag("ask", QUESTION, "--docs", files[0], "--json", SPECRAG_DEADLINE_S="0.05")
+    assert outcome.code == 1
+    assert "longer than 0.05 s" in outcome.err
+    assert outcome.document["error"]["type"] == "cancelled"
