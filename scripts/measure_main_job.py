@@ -175,11 +175,16 @@ async def _run(parts: Parts, question: str) -> Trace:
 
 def model_speed(home: Path, runs: int, threads: int) -> dict[str, Any]:
     """Prefill and decode of the drafter with four rows, and what the machine could do at best."""
-    import torch
-
     say("speed of the model and of the machine")
     folder = Weights(home=home).ensure("smollm2-135m-instruct")
-    local = LocalModel(folder, name="smollm2", worker=Worker(), threads=threads)
+    worker = Worker()
+    local = LocalModel(folder, name="smollm2", worker=worker, threads=threads)
+    return worker.run(lambda: _speed(local, runs, threads))  # on the one thread that computes
+
+
+def _speed(local: LocalModel, runs: int, threads: int) -> dict[str, Any]:
+    import torch
+
     rows, length, steps = 4, 256, 16
     tokens = torch.randint(100, 40_000, (rows, length), generator=torch.Generator().manual_seed(0))
     prefill, decode = [], []

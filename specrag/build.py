@@ -80,7 +80,10 @@ class Parts:
         """The embedder."""
         name = self.settings.embedder
         return SentenceEmbedder(
-            self.weights.ensure(name), name=model_name(name), threads=self.settings.threads
+            self.weights.ensure(name),
+            name=model_name(name),
+            threads=self.settings.threads,
+            worker=self.worker,
         )
 
     @cached_property

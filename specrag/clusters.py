@@ -25,9 +25,12 @@ def cluster(vectors: Any, k: int, seed: int) -> list[int]:
     """A cluster label for each row of `vectors` (K, d); at most k clusters, fewer where rows are equal."""
     from sklearn.cluster import KMeans
     from sklearn.exceptions import ConvergenceWarning
+    from threadpoolctl import threadpool_limits
 
     rows = np.asarray(vectors)
-    with warnings.catch_warnings():  # identical passages give fewer clusters than asked; that is fine
+    # one thread: fifty rows need no more, and its helpers would slow the models' thread (`models/worker.py`)
+    with warnings.catch_warnings(), threadpool_limits(1):
+        # identical passages give fewer clusters than asked; that is fine
         warnings.simplefilter("ignore", ConvergenceWarning)
         raw = KMeans(n_clusters=min(k, len(rows)), n_init=10, random_state=seed).fit_predict(rows)
     order = {label: number for number, label in enumerate(dict.fromkeys(raw.tolist()))}

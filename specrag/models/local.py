@@ -62,6 +62,16 @@ class LocalModel:
         engine: EngineName | None = None,
     ) -> None:
         """`engine` is for measurements; None takes the token tree where a self-check allows it."""
+        self._worker = worker
+        self._cancel = self._nobody = threading.Event()
+        self.forward_s = 0.0
+        """Seconds spent in forward passes since the model was loaded; what remains of a run is ours."""
+        worker.run(lambda: self._load(source, name, threads, precision, engine))
+
+    def _load(
+        self, source: Path, name: str, threads: int, precision: Precision, engine: EngineName | None
+    ) -> None:
+        """On the worker's thread, as everything that computes."""
         import torch
         from transformers import AutoModelForCausalLM, AutoTokenizer
         from transformers.utils import logging
@@ -78,11 +88,7 @@ class LocalModel:
             raise ModelError(f"{name} has no chat template; choose an instruction-tuned model.")
         self._model.train(mode=False)
         self._torch = torch
-        self._worker = worker
         self._renderer = Renderer(self._tokenizer)
-        self._cancel = self._nobody = threading.Event()
-        self.forward_s = 0.0
-        """Seconds spent in forward passes since the model was loaded; what remains of a run is ours."""
         parameters = sum(parameter.numel() for parameter in self._model.parameters())
         with torch.inference_mode():
             layout = pack(self._model, precision)

@@ -1,11 +1,10 @@
-"""The embedder: a sentence-transformers model on the CPU, one text batch at a time.
+"""The embedder: a sentence-transformers model on the CPU, on the thread that runs all models.
 
-Batches are small and serialised by a lock, so that indexing a large file cannot take all memory, and a
-question that comes in between waits for one batch at most.
+Batches are small, so that indexing a large file cannot take all memory, and a question that comes in between
+waits for one batch at most.
 """
 
 import hashlib
-import threading
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -13,6 +12,8 @@ from pathlib import Path
 import numpy as np
 
 from specrag.errors import ModelError
+from specrag.models.packed import pack
+from specrag.models.worker import Worker
 from specrag.retrieval.base import Vectors
 
 BATCH = 32
@@ -22,23 +23,31 @@ _SAMPLE = 1024
 class SentenceEmbedder:
     """Embeds with a local folder (nothing is fetched) or a Hugging Face id."""
 
-    def __init__(self, path_or_id: Path | str, *, name: str, threads: int) -> None:
+    def __init__(
+        self, path_or_id: Path | str, *, name: str, threads: int, worker: Worker | None = None
+    ) -> None:
         """Load the model.
 
         Args:
             path_or_id: folder of a sentence-transformers model, or its id on the hub.
             name: what people call the model; part of the fingerprint.
             threads: of torch, in this whole process.
+            worker: where to compute; by default on a thread of its own.
 
         Raises:
             ModelError: there is no usable model at that place.
         """
+        self._place = str(path_or_id)
+        self._folder = Path(path_or_id) if Path(path_or_id).is_dir() else None
+        self._name = name
+        self._worker = worker or Worker()
+        self._worker.run(lambda: self._load(threads))
+
+    def _load(self, threads: int) -> None:
         import torch
         from sentence_transformers import SentenceTransformer
         from transformers.utils import logging
 
-        self._place = str(path_or_id)
-        self._folder = Path(path_or_id) if Path(path_or_id).is_dir() else None
         torch.set_num_threads(threads)
         # our own progress is shown where the person looks
         logging.disable_progress_bar()  # type: ignore[no-untyped-call]
@@ -48,17 +57,17 @@ class SentenceEmbedder:
             )
         except (OSError, ValueError, RuntimeError) as error:
             raise ModelError(
-                f"The embedder {name} cannot be loaded ({error}); set SPECRAG_EMBEDDER to another one."
+                f"The embedder {self._name} cannot be loaded ({error}); set SPECRAG_EMBEDDER to another one."
             ) from error
-        self._lock = threading.Lock()
-        self._name = name
         dimension = self._model.get_embedding_dimension()
         if dimension is None:
             raise ModelError(
-                f"The embedder {name} does not say how long its vectors are; choose another one."
+                f"The embedder {self._name} does not say how long its vectors are; choose another one."
             )
         self._dimension = int(dimension)
         self._digest = self._weights_digest()
+        with torch.inference_mode():
+            pack(self._model, "float32")
 
     @property
     def fingerprint(self) -> str:
@@ -94,14 +103,17 @@ class SentenceEmbedder:
         clean = [text.encode("utf-8", "replace").decode() for text in texts]
         if not clean:
             return np.empty((0, self._dimension), dtype=np.float32)
-        with self._lock, self._translated():
-            vectors = self._model.encode(
-                clean,
-                batch_size=BATCH,
-                normalize_embeddings=True,
-                convert_to_numpy=True,
-                show_progress_bar=False,
-            )
+        with self._translated():
+            return self._worker.run(lambda: self._encode(clean))
+
+    def _encode(self, texts: list[str]) -> Vectors:
+        vectors = self._model.encode(
+            texts,
+            batch_size=BATCH,
+            normalize_embeddings=True,
+            convert_to_numpy=True,
+            show_progress_bar=False,
+        )
         return np.ascontiguousarray(vectors, dtype=np.float32)
 
     @contextmanager
