@@ -3,12 +3,14 @@
 import pytest
 
 from specrag.text import (
+    cited_numbers,
     content_words,
     is_abstention,
     is_hollow,
     normalise_answer,
     overlap,
     sentences,
+    without_citations,
 )
 
 
@@ -24,6 +26,30 @@ from specrag.text import (
         "Not provided.",
         "The answer to the question is not provided.",
         "This is not mentioned in any of the passages.",
+        "there is no information about the founder.",
+        "there is no specific information on this",
+        "there are no details about the founder.",
+        "there is no mention of a founder.",
+        "no mention of the founder is made.",
+        "the founder is not mentioned.",
+        "the founder of the firm isn’t mentioned here.",
+        "the weight of the battery is not explicitly stated.",
+        "the founder's name is not provided.",
+        "the information is not provided",
+        "none of the passages mention the founder.",
+        "none of the passages provided mentions it",
+        "no passage mentions the founder.",
+        "the passages don't mention it",
+        "the documents do not explicitly say who founded it.",
+        "the text doesn't say",
+        "I don't know",
+        "We do not know who it was.",
+        "it is not clear who founded the firm.",
+        "it's unclear",
+        "it is unclear when it happened.",
+        "no evidence.",
+        "there is no evidence in the passages that he did.",
+        "it can't be determined",
     ],
 )
 def test_abstentions_are_recognised(answer: str) -> None:
@@ -43,6 +69,22 @@ def test_abstentions_are_recognised(answer: str) -> None:
         "It is not available in red.",
         "The motor was not given a name.",
         "Its author is unknown to most readers.",
+        "No evidence of water was found on the Moon",
+        "No information is collected from visitors.",
+        "No answer was received from the second probe.",
+        "There is no speed limit on this road.",
+        "There is no charger in the box.",
+        "It can't be used in the rain.",
+        "It isn't waterproof.",
+        "The charger is not provided.",
+        "They did not know the code.",
+        "None of the passengers were hurt.",
+        "None of the documents are signed.",
+        "The battery holds 640 Wh, but its weight is not mentioned.",
+        "It weighs 3.4 kilograms. The price is not given.",
+        "The water is not clear.",
+        "He is not known to have married.",
+        "Information desks are on the first floor.",
     ],
 )
 def test_answers_are_not_abstentions(answer: str) -> None:
@@ -64,6 +106,13 @@ def test_sentences_of_several_scripts() -> None:
         "ستة",
     ]
     assert sentences("It weighs 3.4 kilograms.") == ["It weighs 3.4 kilograms."]
+
+
+def test_numbers_in_brackets_are_citations_alone_or_several_at_once() -> None:
+    text = "It holds 640 Wh [1], and weighs 3.4 kg [2; 12] [year]."
+    assert cited_numbers(text) == {1, 2, 12}
+    assert without_citations(text) == "It holds 640 Wh, and weighs 3.4 kg [year]."
+    assert without_citations("[1] 640 Wh") == "640 Wh"
 
 
 def test_overlap_is_the_share_of_distinct_words() -> None:
