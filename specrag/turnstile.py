@@ -1,7 +1,9 @@
 """A line in front of the models: so many runs at once, and the others in order of arrival.
 
 The line belongs to the process and not to an event loop: the page's loop and the one behind the Python API
-stand in the same line. Nobody polls; whoever leaves wakes those who move up.
+stand in the same line. Whoever leaves wakes those who move up. A run that can never leave, because its loop
+was closed or dropped with the run inside, tells nobody; so whoever joins, and now and then whoever waits,
+looks for such places and gives them back.
 """
 
 import asyncio
@@ -10,12 +12,16 @@ from collections import deque
 from collections.abc import AsyncGenerator
 from types import TracebackType
 from typing import Self
+from weakref import WeakSet
+
+LOOK_EVERY_S = 5.0
+"""How long a waiting run trusts that those ahead of it can still leave."""
 
 
 class Turnstile:
     """Lets `places` runs through at once."""
 
-    def __init__(self, places: int) -> None:
+    def __init__(self, places: int, *, look_every_s: float = LOOK_EVERY_S) -> None:
         """Build an empty turnstile.
 
         Raises:
@@ -24,8 +30,9 @@ class Turnstile:
         if places < 1:
             raise ValueError("a turnstile needs at least one place")
         self._places = places
+        self.look_every_s = look_every_s
         self._lock = threading.Lock()
-        self._active: set[Place] = set()
+        self._active: WeakSet[Place] = WeakSet()  # weak, so that a run which nobody can continue holds none
         self._line: deque[Place] = deque()
 
     @property
@@ -56,6 +63,11 @@ class Turnstile:
                 self._line.remove(place)
             self._advance()
 
+    def look(self) -> None:
+        """Give back the places of runs that can never leave; the others move up."""
+        with self._lock:
+            self._advance()
+
     def ahead_of(self, place: "Place") -> int:
         """Runs that have to end before this one begins; 0 if it is through."""
         with self._lock:
@@ -63,6 +75,8 @@ class Turnstile:
 
     def _advance(self) -> None:
         """Admit while there is room and wake all others; a place whose loop is closed is given up."""
+        for place in [place for place in self._active if not place.alive]:
+            self._active.discard(place)
         while self._line and len(self._active) < self._places:
             first = self._line.popleft()
             if first.wake():
@@ -99,7 +113,16 @@ class Place:
             if ahead != told:
                 told = ahead
                 yield ahead
-            await self._moved.wait()
+            try:
+                async with asyncio.timeout(self._turnstile.look_every_s):
+                    await self._moved.wait()
+            except TimeoutError:
+                self._turnstile.look()
+
+    @property
+    def alive(self) -> bool:
+        """Whether the run can still leave by itself."""
+        return self._loop is not None and not self._loop.is_closed()
 
     def wake(self) -> bool:
         """Tell the waiting run, from any thread, to look again. False if its loop is gone."""

@@ -1,6 +1,7 @@
 """The line in front of the models: first come, first served, and nobody is left standing."""
 
 import asyncio
+import contextlib
 import threading
 from collections.abc import AsyncGenerator
 from contextlib import aclosing
@@ -190,6 +191,79 @@ async def test_a_place_whose_loop_was_closed_does_not_block_the_line() -> None:
         await last.through.wait()
     await last.go()
     assert (turnstile.active, turnstile.waiting) == (0, 0)
+
+
+def abandon(turnstile: Turnstile) -> AsyncGenerator[int]:
+    """A run that is through, and whose loop was closed without closing it."""
+
+    async def run() -> AsyncGenerator[int]:
+        async with turnstile.place() as place:
+            async for ahead in place.wait():
+                yield ahead
+            yield 0
+
+    loop = asyncio.new_event_loop()
+    holder = run()
+    assert loop.run_until_complete(anext(holder)) == 0
+    loop.close()
+    return holder
+
+
+async def test_an_abandoned_run_whose_loop_was_closed_gives_its_place_back() -> None:
+    """Its `__aexit__` never runs, so with one place every later run waited for ever."""
+    turnstile, log = Turnstile(1), list[str]()
+    holder = await asyncio.to_thread(abandon, turnstile)
+    assert turnstile.active == 1
+    (guest,) = await arrive(turnstile, log, "b")
+    assert guest.told == []
+    assert guest.through.is_set()
+    await guest.go()
+    with contextlib.suppress(StopAsyncIteration):
+        await anext(holder)
+    assert (turnstile.active, turnstile.waiting) == (0, 0)
+
+
+async def test_who_waits_already_when_a_loop_is_closed_gets_through() -> None:
+    """Nobody joins or leaves any more, and no loop tells that it was closed."""
+    turnstile, log = Turnstile(1, look_every_s=0.01), list[str]()
+    loop = asyncio.new_event_loop()
+    place = turnstile.place()
+    await asyncio.to_thread(loop.run_until_complete, place.__aenter__())
+    (guest,) = await arrive(turnstile, log, "b")
+    assert guest.told == [1]
+    loop.close()
+    async with asyncio.timeout(LIMIT_S):
+        await guest.through.wait()
+    assert guest.told == [1]
+    await guest.go()
+    assert (turnstile.active, turnstile.waiting) == (0, 0)
+
+
+async def test_a_run_that_nobody_can_continue_holds_no_place() -> None:
+    """A loop that stands still for ever is not closed, and the run was dropped with it."""
+    turnstile, log = Turnstile(1, look_every_s=0.01), list[str]()
+    loop = asyncio.new_event_loop()
+    place = turnstile.place()
+    await asyncio.to_thread(loop.run_until_complete, place.__aenter__())
+    (guest,) = await arrive(turnstile, log, "b")
+    assert guest.told == [1]
+    del place
+    async with asyncio.timeout(LIMIT_S):
+        await guest.through.wait()
+    await guest.go()
+    loop.close()
+
+
+async def test_a_patient_look_does_not_let_anybody_jump_the_line() -> None:
+    turnstile, log = Turnstile(1, look_every_s=0.001), list[str]()
+    first, second, third = await arrive(turnstile, log, "abc")
+    for _ in range(20):
+        turnstile.look()
+        await settle()
+    assert (log, second.told, third.told) == (["a"], [1], [2])
+    for guest in (first, second, third):
+        await guest.go()
+    assert log == ["a", "b", "c"]
 
 
 async def test_many_come_and_go_in_any_order_and_none_is_left() -> None:
