@@ -1,24 +1,32 @@
 """One draft per subset, all at once: a rationale line, then an answer line.
 
 The drafter's own log-probabilities are collected while it decodes, under the very prompt it decodes from, so
-rho_draft costs nothing and cannot be taken under another prompt. A draft that fails or stays empty is an
-event like any other.
+rho_draft costs nothing and cannot be taken under another prompt. A draft that fails, stays empty or is never
+ended is an event like any other. The numbers in brackets by which a draft cites its passages count in its own
+prompt only: they become ids, and are left out of its answer.
 """
 
-import re
 from collections.abc import AsyncGenerator, Mapping, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass, field
+from typing import assert_never
 
+from specrag.errors import ModelError
 from specrag.events import DraftFinished, DraftStarted, DraftToken, Event, SpanStarted, UsageCounted
-from specrag.models.base import Begin, End, LanguageModel, Line, Piece, Read
+from specrag.models.base import Begin, End, LanguageModel, Line, Output, Piece, Read
 from specrag.prompts import ANSWER_LABEL, RATIONALE_LABEL, draft_conversation
 from specrag.scoring import draft_score
-from specrag.text import content_words, is_abstention, is_hollow, overlap
+from specrag.text import (
+    cited_numbers,
+    content_words,
+    is_abstention,
+    is_hollow,
+    overlap,
+    without_citations,
+)
 from specrag.timeline import Timeline
 from specrag.types import Draft, LogSums, Part, Passage, Scores, Subset, TokenLogprob
 
-_CITED = re.compile(r"\[(\d{1,2})\]")
 _MIN_OVERLAP = 0.3
 """A passage that holds less of the draft's words than this is not its source."""
 
@@ -34,6 +42,7 @@ class _Writing:
     prompt: str = ""
     prompt_tokens: int = 0
     tokens: list[TokenLogprob] = field(default_factory=list)
+    finished: bool = False
 
 
 async def write_drafts(
@@ -49,10 +58,11 @@ async def write_drafts(
 ) -> AsyncGenerator[Event]:
     """Write all drafts, streaming their tokens. Every subset gets exactly one `DraftFinished`.
 
-    `passages_of` holds the passages of each subset by its id, whole or cut to their nearest sentences.
+    `passages_of` holds the passages of each subset by its id, whole or cut to their nearest sentences. A
+    drafter that breaks off leaves the drafts that it had finished; the others fail.
 
     Raises:
-        ModelError: the drafter cannot write at all.
+        ModelError: the drafter breaks off before any draft is finished.
     """
     writings = []
     for subset in subsets:
@@ -64,26 +74,44 @@ async def write_drafts(
         Line(part="answer", max_tokens=answer_tokens, label=ANSWER_LABEL, sentences=1),
     )
     conversations = [draft_conversation(question, writing.passages) for writing in writings]
-    async with aclosing(model.generate(conversations, lines)) as outputs:
-        async for index, output in outputs:
-            writing = writings[index]
-            match output:
-                case Begin():
-                    writing.prompt, writing.prompt_tokens = output.prompt, output.prompt_tokens
-                    yield DraftStarted(
-                        at_ms=timeline.now(),
-                        subset_id=writing.subset.id,
-                        prompt=output.prompt,
-                        prompt_tokens=output.prompt_tokens,
-                    )
-                case Read():
-                    writing.decode = timeline.start("decode", writing.span)
-                    yield writing.decode
-                case Piece():
-                    yield _token(writing, output, timeline)
-                case End():
-                    for event in _finish(writing, output, timeline):
-                        yield event
+    error = "The drafter ended before this draft was finished."
+    try:
+        async with aclosing(model.generate(conversations, lines)) as outputs:
+            async for index, output in outputs:
+                for event in _events(writings[index], output, timeline):
+                    yield event
+    except ModelError as failure:
+        if not any(writing.finished for writing in writings):
+            raise
+        error = str(failure)
+    for writing in writings:
+        if not writing.finished:
+            broken_off = End(finish_reason="error", completion_tokens=len(writing.tokens), error=error)
+            for event in _finish(writing, broken_off, timeline):
+                yield event
+
+
+def _events(writing: _Writing, output: Output, timeline: Timeline) -> list[Event]:
+    """What one output of the model adds to the story of its draft."""
+    match output:
+        case Begin():
+            writing.prompt, writing.prompt_tokens = output.prompt, output.prompt_tokens
+            started = DraftStarted(
+                at_ms=timeline.now(),
+                subset_id=writing.subset.id,
+                prompt=output.prompt,
+                prompt_tokens=output.prompt_tokens,
+            )
+            return [started]
+        case Read():
+            writing.decode = timeline.start("decode", writing.span)
+            return [writing.decode]
+        case Piece():
+            return [_token(writing, output, timeline)]
+        case End():
+            return _finish(writing, output, timeline)
+        case _:
+            assert_never(output)
 
 
 def _token(writing: _Writing, piece: Piece, timeline: Timeline) -> DraftToken:
@@ -99,6 +127,7 @@ def _token(writing: _Writing, piece: Piece, timeline: Timeline) -> DraftToken:
 
 
 def _finish(writing: _Writing, end: End, timeline: Timeline) -> list[Event]:
+    writing.finished = True
     draft = _draft(writing, end)
     events: list[Event] = []
     if writing.decode is not None:
@@ -117,7 +146,8 @@ def _finish(writing: _Writing, end: End, timeline: Timeline) -> list[Event]:
 
 
 def _draft(writing: _Writing, end: End) -> Draft:
-    rationale, answer = _text(writing.tokens, "rationale"), _text(writing.tokens, "answer")
+    rationale, written = _text(writing.tokens, "rationale"), _text(writing.tokens, "answer")
+    answer = without_citations(written)
     error = end.error
     if error is None and is_hollow(answer):
         error = "The drafter wrote no answer."
@@ -128,7 +158,7 @@ def _draft(writing: _Writing, end: End) -> Draft:
         subset_id=writing.subset.id,
         rationale=rationale,
         answer=answer,
-        citations=cite(rationale, answer, writing.passages),
+        citations=cite(rationale, written, writing.passages),
         abstained=is_abstention(answer),
         finish_reason=end.finish_reason,
         error=error,
@@ -152,20 +182,17 @@ def _text(tokens: Sequence[TokenLogprob], part: Part) -> str:
 def cite(rationale: str, answer: str, passages: Sequence[Passage]) -> tuple[str, ...]:
     """Ids of the passages that a draft rests on.
 
-    Numbers in brackets count as the draft's own citation. Without any, the passages that hold most of the
-    draft's words are cited, and none if no passage holds enough of them.
+    A number in brackets counts as the draft's own citation if its passage holds enough of the draft's words:
+    it may be a footnote that was copied from a passage. Without any, the passages that hold most of the words
+    are cited, and none if no passage holds enough of them.
     """
     if is_abstention(answer):
         return ()
-    numbers = {int(number) for number in _CITED.findall(f"{rationale} {answer}")}
-    named = tuple(passage.id for number, passage in enumerate(passages, 1) if number in numbers)
-    if named:
-        return named
-    words = content_words(f"{rationale} {answer}")
+    text = f"{rationale} {answer}"
+    words = content_words(without_citations(text))
     shares = [overlap(words, f"{passage.title} {passage.text}") for passage in passages]
-    best = max(shares, default=0.0)
-    return tuple(
-        passage.id
-        for passage, share in zip(passages, shares, strict=True)
-        if share >= _MIN_OVERLAP and share >= 0.9 * best
-    )
+    enough = [place for place, share in enumerate(shares) if share >= _MIN_OVERLAP]
+    numbers = cited_numbers(text)
+    named = [place for place in enough if place + 1 in numbers]
+    near = [place for place in enough if shares[place] >= 0.9 * max(shares)]
+    return tuple(passages[place].id for place in named or near)

@@ -9,6 +9,7 @@ is how the models' tokenizers cut running text.
 from collections.abc import Sequence
 
 from specrag.models.base import Choice, Conversation, Segment, Turn
+from specrag.text import without_citations
 from specrag.types import Draft, Passage
 
 DRAFT_INSTRUCTION = "Answer the question with the passages."
@@ -122,9 +123,10 @@ def synthesis_conversation(
 
 
 def _shown(number: int, draft: Draft, sources: Sequence[str]) -> str:
+    """One draft under its number. Its own numbers are those of its passages and would read like drafts."""
     lines = [f"[{number}] {draft.answer}"]
     if draft.rationale:
-        lines.append(f"Evidence: {draft.rationale}")
+        lines.append(f"Evidence: {without_citations(draft.rationale)}")
     if sources:
         lines.append(f"Source: {'; '.join(sources)}")
     return "\n".join(lines) + "\n\n"

@@ -127,7 +127,7 @@ def _synthesised(trace: Trace, ruling: Ruling) -> Ruling:
     if stored is None:
         return replace(ruling, answer=None)
     raw = "".join(token.text for token in trace.answer_tokens)
-    again = synthesised(ruling, raw or stored.text)
+    again = synthesised(ruling, raw or stored.text, trace.passages)
     if raw or again.answer is None:
         return again
     return replace(again, answer=replace(again.answer, citations=stored.citations))

@@ -5,7 +5,6 @@ their numbers of the draft board and stand best first. What the verifier writes 
 writes nothing, or that there is no answer, the selected draft stands.
 """
 
-import re
 from collections.abc import AsyncGenerator, Sequence
 from contextlib import aclosing
 from dataclasses import replace
@@ -13,16 +12,14 @@ from dataclasses import replace
 from specrag.claims import agree
 from specrag.decide import Ruling, begun, in_contest
 from specrag.dispute import source_of
+from specrag.draft import cite
 from specrag.errors import ModelError
 from specrag.events import Answered, AnswerToken, Decided, Event, UsageCounted
 from specrag.models.base import Begin, Conversation, End, LanguageModel, Line, Piece
 from specrag.prompts import SYNTHESIS_LABEL, synthesis_conversation
-from specrag.text import is_abstention, is_hollow, normalise_answer
+from specrag.text import cited_numbers, is_abstention, is_hollow, normalise_answer, without_citations
 from specrag.timeline import Timeline
 from specrag.types import Answer, Decision, Draft, Passage
-
-_NUMBER = r"\d{1,2}"
-_CITED = re.compile(rf"\s*\[({_NUMBER}(?:\s*[,;]\s*{_NUMBER})*)\]")
 
 
 async def synthesise(
@@ -62,7 +59,7 @@ async def synthesise(
                         )
     except ModelError as failure:
         error = str(failure)
-    final = unwritten(ruling, error) if error or _says_nothing(text) else synthesised(ruling, text)
+    final = unwritten(ruling, error) if error or _says_nothing(text) else synthesised(ruling, text, passages)
     yield Decided(at_ms=timeline.now(), decision=final.decision)
     if final.answer is not None:
         yield Answered(at_ms=timeline.now(), answer=final.answer)
@@ -84,20 +81,19 @@ def synthesis_prompt(
     return synthesis_conversation(question, shown, ruling.decision.conflict)
 
 
-def synthesised(ruling: Ruling, text: str) -> Ruling:
+def synthesised(ruling: Ruling, text: str, passages: Sequence[Passage]) -> Ruling:
     """A "selected" ruling whose answer is `text`, which the verifier wrote from the drafts.
 
     The numbers in brackets become citations: on the page numbers in brackets are passages, not drafts. The
     share of the score mass belongs to the chosen answer, so it is kept only where the text says the same.
     """
-    numbers = {int(number) for cited in _CITED.findall(text) for number in re.findall(_NUMBER, cited)}
-    plain = begun(_CITED.sub("", text).strip())
+    plain = begun(without_citations(text))
     chosen = ruling.answer
-    shared = chosen is not None and agree(plain, chosen.text)
+    agrees = chosen is not None and agree(plain, chosen.text)
     answer = Answer(
         text=plain,
-        citations=_citations(ruling, numbers),
-        confidence=chosen.confidence if chosen is not None and shared else None,
+        citations=_citations(ruling, text, passages, agrees=agrees),
+        confidence=chosen.confidence if chosen is not None and agrees else None,
     )
     return replace(ruling, decision=written_decision(ruling), answer=answer)
 
@@ -121,7 +117,7 @@ def unwritten(ruling: Ruling, error: str | None = None) -> Ruling:
 
 
 def _says_nothing(text: str) -> bool:
-    plain = _CITED.sub("", text)
+    plain = without_citations(text)
     return is_hollow(plain) or is_abstention(plain)
 
 
@@ -134,11 +130,22 @@ def _best_first(ruling: Ruling) -> list[int]:
     )
 
 
-def _citations(ruling: Ruling, numbers: set[int]) -> tuple[str, ...]:
-    """Passages of the drafts that the text cites, else of those that give the chosen answer."""
-    contest = _best_first(ruling)
+def _citations(ruling: Ruling, text: str, passages: Sequence[Passage], *, agrees: bool) -> tuple[str, ...]:
+    """Passages of the drafts that the text cites; else of the chosen answer, if it says the same.
+
+    A text that says something else and cites nothing rests on the drafts' passages that hold its words.
+    """
+    contest, numbers = _best_first(ruling), cited_numbers(text)
     used = [index for index in contest if index + 1 in numbers]
-    if not used and contest:
+    if not used and agrees:
         said = normalise_answer(ruling.drafts[contest[0]].answer)
         used = [index for index in contest if normalise_answer(ruling.drafts[index].answer) == said]
-    return tuple(dict.fromkeys(one for index in used for one in ruling.drafts[index].citations))
+    if used:
+        return _sources(ruling, used)
+    read = _sources(ruling, contest)
+    return cite("", without_citations(text), [passage for passage in passages if passage.id in read])
+
+
+def _sources(ruling: Ruling, indices: Sequence[int]) -> tuple[str, ...]:
+    """Ids of the passages that these drafts cite, each once."""
+    return tuple(dict.fromkeys(one for index in indices for one in ruling.drafts[index].citations))

@@ -2,6 +2,7 @@
 
 import itertools
 from collections.abc import AsyncGenerator, Callable, Sequence
+from dataclasses import replace
 
 import pytest
 
@@ -111,6 +112,19 @@ async def test_the_verifier_reads_drafts_with_sources_and_dates_and_no_passages(
     assert "[3]" not in prompt
 
 
+async def test_numbers_in_a_draft_do_not_read_like_drafts() -> None:
+    """A draft numbers its own passages: "[4] 160 kilograms" with the evidence "[1] says so" cites no draft 1."""
+    read: list[str] = []
+
+    def write(text: str) -> Written:
+        read.append(text)
+        return {"answer": " 160 kilograms"}
+
+    cited = replace(DRAFTS[3], rationale="It is written in the bulletin [1, 2].")
+    await events(write, ruled((cited, DRAFTS[1])))
+    assert "[1] 160 kilograms\nEvidence: It is written in the bulletin.\nSource:" in read[0]
+
+
 async def test_the_chosen_draft_stands_first_though_another_scores_higher() -> None:
     """Two equal answers may win over one that scores better than each of them."""
     read: list[str] = []
@@ -174,6 +188,17 @@ async def test_only_the_drafts_that_it_cites_are_its_sources() -> None:
 async def test_without_a_number_of_a_shown_draft_the_winners_are_cited(text: str) -> None:
     _, answer = await outcome(says(text))
     assert answer.citations == ("bulletin", "notice")
+
+
+@pytest.mark.parametrize(
+    ("text", "cited"),
+    [(" never more than 175 kilograms", ("notice",)), (" 17 tonnes of onions [9]", ())],
+)
+async def test_a_text_that_says_something_else_is_not_given_the_winners_sources(
+    text: str, cited: tuple[str, ...]
+) -> None:
+    _, answer = await outcome(says(text))
+    assert answer.citations == cited
 
 
 async def test_the_share_of_the_mass_is_kept_only_where_the_text_says_the_same() -> None:
