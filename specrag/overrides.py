@@ -7,18 +7,20 @@ import difflib
 from collections.abc import Mapping
 from typing import Any, Final
 
-from specrag.config import ScoreWeights, Settings, load_settings
+from specrag.config import PRESETS, ScoreWeights, Settings, load_settings
 from specrag.errors import UsageError
 
 _LOADED: Final = frozenset({
-    "home", "host", "port", "drafter", "verifier", "embedder", "threads", "concurrent_runs",
+    "home", "host", "port", "drafter", "verifier", "embedder", "precision", "threads", "concurrent_runs",
     "chunk_tokens", "chunk_overlap", "max_file_mb", "max_pages", "max_characters",
 })  # fmt: skip
 """Settings that weights, store or queue were built from."""
 
 
 def with_overrides(settings: Settings, overrides: Mapping[str, Any]) -> Settings:
-    """Settings in which `overrides` win. A preset brings its weights; weights may be given in part.
+    """Settings in which `overrides` win. A preset brings its weights.
+
+    Weights may be given in part; the others are those of the preset that is given, or else stay.
 
     Raises:
         UsageError: a name is unknown, or a value is out of range.
@@ -32,7 +34,7 @@ def with_overrides(settings: Settings, overrides: Mapping[str, Any]) -> Settings
         del values["weights"]
     values |= overrides
     if isinstance(overrides.get("weights"), Mapping):
-        values["weights"] = {**settings.weights.model_dump(), **overrides["weights"]}
+        values["weights"] = {**_base(settings, overrides.get("preset")), **overrides["weights"]}
     return load_settings({}, **values)
 
 
@@ -48,6 +50,12 @@ def for_one_run(settings: Settings, overrides: Mapping[str, Any]) -> Settings:
             f"The setting {loaded[0]} cannot differ from run to run; set it where the program starts."
         )
     return with_overrides(settings, overrides)
+
+
+def _base(settings: Settings, preset: Any) -> Mapping[str, float]:
+    """The weights that weights in part are laid over; a preset that is none is refused with the settings."""
+    known = next((weights for name, weights in PRESETS.items() if name == preset), None)
+    return settings.weights.model_dump() if known is None else known
 
 
 def _refuse_unknown(overrides: Mapping[str, Any]) -> None:

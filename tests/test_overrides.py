@@ -22,6 +22,9 @@ def test_a_preset_brings_its_weights_and_weights_may_be_given_in_part() -> None:
     assert with_overrides(SETTINGS, {"preset": "paper"}).weights.model_dump() == PRESETS["paper"]
     partly = with_overrides(SETTINGS, {"weights": {"relevance": 0}}).weights
     assert (partly.relevance, partly.draft) == (0, 0.5)
+    both = with_overrides(SETTINGS, {"preset": "paper", "weights": {"draft": 2}})
+    assert both.weights.model_dump() == {**PRESETS["paper"], "draft": 2}
+    assert both.preset == "paper"
     own = ScoreWeights(draft=2)
     assert with_overrides(SETTINGS, {"preset": "paper", "weights": own}).weights == own
 
@@ -34,6 +37,9 @@ def test_a_preset_brings_its_weights_and_weights_may_be_given_in_part() -> None:
         ({"drafts": 0}, r"SPECRAG_DRAFTS: Input should be greater than or equal to 1"),
         ({"partition": "alphabetical"}, "SPECRAG_PARTITION"),
         ({"preset": "favourite"}, "SPECRAG_PRESET"),
+        ({"preset": "favourite", "weights": {"draft": 2}}, "SPECRAG_PRESET"),
+        ({"preset": ["paper"], "weights": {"draft": 2}}, "SPECRAG_PRESET"),
+        ({"precision": "float32"}, "precision cannot differ from run to run"),
         ({"drafter": "another-model"}, "drafter cannot differ from run to run"),
         ({"home": "/elsewhere"}, "home cannot differ from run to run"),
     ],
