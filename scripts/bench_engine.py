@@ -100,7 +100,7 @@ def main() -> None:
             "memory_gb_s": round(machine.memory_gb_s, 1),
         },
         "speed": worker.run(lambda: speed(models, machine, asked.rounds)),
-        "verification": worker.run(lambda: verification(models, written["baseline"], asked.rounds)),
+        "verification": worker.run(lambda: verification(models, written["baseline"], machine, asked.rounds)),
         "answers": answers(models, written, cases, source=str(asked.data or "sample")),
     }
     worker.close()
@@ -156,7 +156,7 @@ def speed(models: dict[str, LocalModel], machine: MachineFigures, rounds: int) -
         reading[name], decoding[name] = _timed(model.engine, prompts)
     read = rounds_of(reading, rounds)
     decoded = rounds_of(decoding, rounds)
-    body = sum(p.numel() for n, p in models["baseline"]._model.named_parameters() if "embed" not in n)  # noqa: SLF001
+    body, _ = _parameters(models["baseline"])
     tokens = sum(map(len, prompts))
     bytes_of = {"baseline": 4, "float32": 4, "float16": 2}
     out: dict[str, Any] = {"prompt_tokens": tokens, "rows": ROWS}
@@ -196,6 +196,13 @@ def _timed(engine: Engine, prompts: list[list[int]]) -> tuple[Callable[[], float
     return read, decode
 
 
+def _parameters(model: LocalModel) -> tuple[int, int]:
+    """Parameters that every token passes, and those of the head, which only some do."""
+    config = model._model.config  # noqa: SLF001 - the measurement looks inside
+    head = config.vocab_size * config.hidden_size
+    return model.info.parameters - head, head
+
+
 def _ratios(base: Sequence[float], other: Sequence[float]) -> list[float]:
     return [one / two for one, two in zip(base, other, strict=True)]
 
@@ -204,7 +211,10 @@ def _ratios(base: Sequence[float], other: Sequence[float]) -> list[float]:
 
 
 def verification(
-    models: dict[str, LocalModel], written: Sequence[tuple[Case, str, str]], rounds: int
+    models: dict[str, LocalModel],
+    written: Sequence[tuple[Case, str, str]],
+    machine: MachineFigures,
+    rounds: int,
 ) -> dict[str, Any]:
     """Real drafts to one question: a tree, a padded batch, and one pass for each of them."""
     import torch
@@ -227,9 +237,15 @@ def verification(
         seconds = rounds_of(work, rounds)
         with torch.inference_mode():
             values = {way: result() for way, result in results.items()}
+        packed = len({tuple(ids[:end]) for ids in sequences for end in range(1, len(ids) + 1)})
+        body, head = _parameters(models["baseline"])
+        operations = 2 * (body * packed + head * sum(map(len, wanted)))
         out[name] = {
             "tokens": [len(ids) for ids in sequences],
-            "tokens_packed": len({tuple(ids[:end]) for ids in sequences for end in range(1, len(ids) + 1)}),
+            "tokens_packed": packed,
+            "share_of_floor": round(
+                operations / 1e9 / machine.matrix_gflops / statistics.median(seconds["tree"]), 2
+            ),
             "seconds": {way: spread(found) for way, found in seconds.items()},
             "faster_than_separate": spread(_ratios(seconds["separate"], seconds["tree"])),
             "faster_than_padded": spread(_ratios(seconds["padded"], seconds["tree"])),

@@ -10,12 +10,26 @@ default.
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 
+from specrag.errors import ContextTooLong, ModelError
 from specrag.models.base import LanguageModel, ScoreRequest, TokenScores
 from specrag.prompts import REFLECTION_CHOICE, grounded_conversation, verify_conversation
 from specrag.scoring import groundedness, self_containment, self_reflection
 from specrag.types import Draft, Part, Passage, RoleUsage, TokenLogprob, Verdict
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Verification:
+    """What the verifier said of the usable drafts, and what it could not read."""
+
+    verdicts: tuple[Verdict, ...] = ()
+    """In the order of the drafts; without the verifier's scores where it failed altogether."""
+    usage: RoleUsage = field(default_factory=RoleUsage)
+    unread: Mapping[str, str] = field(default_factory=dict)
+    """Subset ids of drafts that alone are too long for the verifier, with the sentence that says so."""
+    note: str | None = None
+    """A sentence for the reader of the decision, when something is not as it should be."""
 
 
 async def verify_drafts(
@@ -24,42 +38,106 @@ async def verify_drafts(
     drafts: Sequence[Draft],
     *,
     passages_of: Mapping[str, Sequence[Passage]] | None = None,
-) -> tuple[tuple[Verdict, ...], RoleUsage]:
-    """One verdict for every usable draft, in their order, and what the verifier read for it.
+) -> Verification:
+    """One verdict for every usable draft.
 
-    `passages_of` gives each subset's passages as its draft read them; without it nothing is grounded.
-
-    Raises:
-        ContextTooLong: a draft is longer than the verifier's context.
-        ModelError: the verifier cannot score.
+    `passages_of` gives each subset's passages as its draft read them; without it nothing is grounded. A
+    verifier that fails does not sink a run whose drafts are written: they are then not verified, or the one
+    that is too long is left out, and the verification says so.
     """
     usable = [draft for draft in drafts if draft.usable]
     if not usable:
-        return (), RoleUsage()
-    requests = [
-        ScoreRequest(
-            conversation=verify_conversation(question, draft.rationale, draft.answer),
-            choice=REFLECTION_CHOICE,
-        )
-        for draft in usable
+        return Verification()
+    try:
+        if passages_of is None:
+            return await _in_one_pass(model, question, usable)
+        return await _with_passages(model, question, usable, passages_of)
+    except ContextTooLong:
+        return await _one_by_one(model, question, usable)
+    except ModelError as error:
+        return _not_verified(usable, str(error))
+
+
+async def _in_one_pass(model: LanguageModel, question: str, drafts: Sequence[Draft]) -> Verification:
+    results = await _score(model, [_request(question, draft) for draft in drafts])
+    verdicts = tuple(_verdict(draft, scores, None) for draft, scores in zip(drafts, results, strict=True))
+    return Verification(verdicts=verdicts, usage=_usage(results))
+
+
+async def _with_passages(
+    model: LanguageModel,
+    question: str,
+    drafts: Sequence[Draft],
+    passages_of: Mapping[str, Sequence[Passage]],
+) -> Verification:
+    """The same pass with m more branches, each a draft behind its passages."""
+    behind = [
+        grounded_conversation(question, passages_of[draft.subset_id], draft.rationale, draft.answer)
+        for draft in drafts
     ]
-    if passages_of is not None:
-        requests += [
-            ScoreRequest(
-                conversation=grounded_conversation(
-                    question, passages_of[draft.subset_id], draft.rationale, draft.answer
-                )
-            )
-            for draft in usable
-        ]
-    results = await model.score(requests)
-    grounded = dict(zip((draft.subset_id for draft in usable), results[len(usable) :], strict=False))
+    requests = [_request(question, draft) for draft in drafts]
+    requests += [ScoreRequest(conversation=conversation) for conversation in behind]
+    try:
+        results = await _score(model, requests)
+    except ContextTooLong as error:
+        note = f"Groundedness is not known, because a draft with its passages is too long: {error}"
+        return replace(await _in_one_pass(model, question, drafts), note=note)
+    half = len(drafts)
     verdicts = tuple(
-        _verdict(draft, scores, grounded.get(draft.subset_id))
-        for draft, scores in zip(usable, results, strict=False)
+        _verdict(draft, scores, grounded)
+        for draft, scores, grounded in zip(drafts, results[:half], results[half:], strict=True)
     )
-    read = sum(scores.prompt_tokens for scores in results)
-    return verdicts, RoleUsage(prompt_tokens=read, forward_passes=1)
+    return Verification(verdicts=verdicts, usage=_usage(results))
+
+
+async def _one_by_one(model: LanguageModel, question: str, drafts: Sequence[Draft]) -> Verification:
+    """A draft is too long, and nobody knows which: a pass for each finds out."""
+    verdicts: list[Verdict] = []
+    results: list[TokenScores] = []
+    unread: dict[str, str] = {}
+    for draft in drafts:
+        try:
+            (scores,) = await _score(model, [_request(question, draft)])
+        except ContextTooLong as error:
+            unread[draft.subset_id] = f"The verifier cannot read this draft: {error}"
+            continue
+        except ModelError as error:
+            return _not_verified(drafts, str(error))
+        results.append(scores)
+        verdicts.append(_verdict(draft, scores, None))
+    if not verdicts:
+        return _not_verified(drafts, next(iter(unread.values())))
+    return Verification(
+        verdicts=tuple(verdicts), usage=replace(_usage(results), forward_passes=len(results)), unread=unread
+    )
+
+
+def _not_verified(drafts: Sequence[Draft], why: str) -> Verification:
+    """Every draft keeps the scores that it has without the verifier, so that they stay comparable."""
+    return Verification(
+        verdicts=tuple(
+            Verdict(subset_id=draft.subset_id, scores=draft.scores, log_sums=draft.log_sums)
+            for draft in drafts
+        ),
+        note=f"The drafts are not verified, because the verifier could not read them: {why}",
+    )
+
+
+async def _score(model: LanguageModel, requests: Sequence[ScoreRequest]) -> list[TokenScores]:
+    results = await model.score(requests)
+    if len(results) != len(requests):
+        raise ModelError(f"{model.info.name} scored {len(results)} of {len(requests)} drafts.")
+    return results
+
+
+def _request(question: str, draft: Draft) -> ScoreRequest:
+    return ScoreRequest(
+        conversation=verify_conversation(question, draft.rationale, draft.answer), choice=REFLECTION_CHOICE
+    )
+
+
+def _usage(results: Sequence[TokenScores]) -> RoleUsage:
+    return RoleUsage(prompt_tokens=sum(scores.prompt_tokens for scores in results), forward_passes=1)
 
 
 def _verdict(draft: Draft, scores: TokenScores, grounded: TokenScores | None) -> Verdict:

@@ -8,12 +8,21 @@ import pytest
 import torch
 from transformers import (
     AutoModelForCausalLM,
+    BloomConfig,
     Gemma2Config,
+    Gemma3TextConfig,
+    GemmaConfig,
     GPT2Config,
+    GraniteConfig,
+    Llama4TextConfig,
     LlamaConfig,
     MistralConfig,
+    Olmo2Config,
+    Phi3Config,
     PretrainedConfig,
     Qwen2Config,
+    Qwen2MoeConfig,
+    Qwen3Config,
 )
 
 from specrag.models.engine import TOLERANCE, BatchEngine, Engine, TreeEngine, choose
@@ -97,27 +106,48 @@ def test_the_tree_reads_a_shared_prefix_once() -> None:
     assert read == [4 + 2 + 1 + 1 + 4 + 2]
 
 
-@pytest.mark.parametrize("config", [LlamaConfig(**SMALL), Qwen2Config(**SMALL)])
-def test_plain_causal_models_get_the_tree(config: PretrainedConfig) -> None:
-    assert choose(made(config)).name == "tree"
+TREE: dict[str, PretrainedConfig] = {
+    "llama": LlamaConfig(**SMALL),
+    "mistral": MistralConfig(**SMALL, sliding_window=None),
+    "qwen2": Qwen2Config(**SMALL),
+    "qwen3": Qwen3Config(**SMALL, head_dim=8),
+    "gemma": GemmaConfig(**SMALL, head_dim=8),
+    "phi3": Phi3Config(**SMALL, pad_token_id=0),
+    "olmo2": Olmo2Config(**SMALL),
+    "granite": GraniteConfig(**SMALL),
+    "gpt2": GPT2Config(vocab_size=97, n_embd=32, n_layer=2, n_head=4, n_positions=256),
+}
+BATCH: dict[str, PretrainedConfig] = {
+    "mistral with a window": MistralConfig(**SMALL, sliding_window=48),
+    "gemma2, soft caps and windows": Gemma2Config(**SMALL, head_dim=8, sliding_window=48),
+    "gemma3, windows in some layers": Gemma3TextConfig(**SMALL, head_dim=8, sliding_window=48),
+    "qwen2-moe, a window only in its mask": Qwen2MoeConfig(
+        **SMALL,
+        sliding_window=48,
+        use_sliding_window=True,
+        max_window_layers=0,
+        num_experts=2,
+        num_experts_per_tok=1,
+        moe_intermediate_size=32,
+        shared_expert_intermediate_size=32,
+    ),
+    "llama4, attention in chunks": Llama4TextConfig(
+        **SMALL, attention_chunk_size=48, num_local_experts=2, head_dim=8
+    ),
+    "bloom, biases by distance": BloomConfig(vocab_size=97, hidden_size=32, n_layer=2, n_head=4),
+}
+LONG = [[(7 * place + start) % 90 + 2 for place in range(80)] for start in (0, 3)]
+"""Longer than any window above, and than the self-check's own sequences."""
 
 
-@pytest.mark.parametrize(
-    "config",
-    [
-        MistralConfig(**SMALL, sliding_window=6),
-        Gemma2Config(**SMALL, head_dim=8, sliding_window=6),
-        GPT2Config(vocab_size=97, n_embd=32, n_layer=2, n_head=4, n_positions=256),
-    ],
-)
-def test_other_models_get_what_gives_their_own_probabilities(config: PretrainedConfig) -> None:
-    """Sliding windows, soft caps, learned positions: whatever is chosen, the numbers are the model's own."""
+@pytest.mark.parametrize("family", [*TREE, *BATCH])
+def test_every_family_gets_the_engine_that_gives_its_own_probabilities(family: str) -> None:
+    config = {**TREE, **BATCH}[family]
     engine = choose(made(config))
-    if not isinstance(config, GPT2Config):
-        assert engine.name == "batch"
-    expected = [alone(made(config), ids) for ids in PROMPTS]
-    for got, wanted in zip(together(engine, PROMPTS), expected, strict=True):
-        assert (got - wanted).abs().max() < TOLERANCE
+    assert engine.name == ("tree" if family in TREE else "batch")
+    prompts = [*PROMPTS, *LONG]
+    for got, ids in zip(together(engine, prompts), prompts, strict=True):
+        assert (got - alone(made(config), ids)).abs().max() < TOLERANCE
 
 
 @pytest.mark.parametrize(("precision", "tolerance"), [("float32", 1e-4), ("float16", 0.05), ("plain", 1e-6)])

@@ -153,7 +153,8 @@ class RowCache:
         import torch
 
         chosen = torch.tensor(alive)
-        self._layers = [tuple(part[chosen] for part in layer) for layer in self._layers]
+        for number, layer in enumerate(self._layers):  # one by one, or the peak would be twice the cache
+            self._layers[number] = tuple(part[chosen] for part in layer)
         self.mask, self.lengths = self.mask[chosen], self.lengths[chosen]
         self._rows = torch.arange(len(alive))
         self.width = int(self.lengths.max())

@@ -1,8 +1,8 @@
 """The seam between the algorithm and whatever runs a language model.
 
 A conversation is made of segments, and each segment is tokenised by itself, so the boundaries of a marked
-span are known by construction and never searched for in joined text. Text of visitors (`Segment.trusted`
-False, the default) can never turn into a special token of the chat template.
+span are known by construction and never searched for in joined text. No text of a segment, a visitor's or a
+document's, may turn into a special token: only the chat template puts those in.
 """
 
 from collections.abc import AsyncGenerator, Sequence

@@ -5,11 +5,14 @@ shared prefixes once and pads nothing; it needs a model with plain causal attent
 model itself gives is checked at load (`choose`), and a model that fails the check gets `BatchEngine`.
 """
 
+import logging
 from collections.abc import Callable, Sequence
 from typing import Any, Literal, Protocol, TypeAlias
 
 from specrag.models import attention
 from specrag.models.tree import grow
+
+_log = logging.getLogger(__name__)
 
 Ids: TypeAlias = Sequence[int]
 EngineName: TypeAlias = Literal["tree", "batch"]
@@ -141,6 +144,8 @@ class BatchEngine:
             use_cache=False,
             logits_to_keep=torch.tensor(columns, device=device),
         ).logits.cpu()  # (m, columns, V)
+        if logits.shape[1] == longest:  # this model keeps all columns, whatever it is asked for
+            logits = logits[:, columns]
         return [logits[row, [column_of[position] for position in group]] for row, group in enumerate(wanted)]
 
     def begin(self, prompts: Sequence[Ids], room: int) -> tuple[Any, Rows]:  # noqa: ARG002 - its cache grows
@@ -203,21 +208,43 @@ ENGINES: dict[EngineName, Callable[[Any], Engine]] = {"tree": TreeEngine, "batch
 
 
 def choose(model: Any) -> Engine:
-    """The tree where it agrees with the model's own attention on made-up sequences, else the padded batch."""
+    """The tree where it agrees with the model's own attention on made-up sequences, else the padded batch.
+
+    Whatever the model raises when it reads and decodes them is passed on.
+    """
     own = model.config._attn_implementation  # noqa: SLF001 - transformers has no public name for it
     batch = BatchEngine(model)
-    sequences = _probes(model.config.vocab_size)
+    sequences = _probes(model.config.get_text_config().vocab_size)
+    batch.begin([ids[:-1] for ids in sequences], 1)[1].step(
+        [ids[-1] for ids in sequences]
+    )  # it can, or raises
+    if str(model.device) != "cpu" or not sees_everything(model.config.get_text_config()):
+        return batch
     wanted = [list(range(len(ids))) for ids in sequences]
     expected = [batch.read([ids], [places])[0] for ids, places in zip(sequences, wanted, strict=True)]
-    if str(model.device) == "cpu":
-        try:
-            tree = TreeEngine(model)
-            if _near(tree.read(sequences, wanted), expected) and _decodes_alike(tree, sequences, expected):
-                return tree
-        except (RuntimeError, NotImplementedError, TypeError, ValueError, AttributeError):
-            pass  # this architecture does not take our attention; the batch is always right
-        model.set_attn_implementation(own)
+    try:
+        tree = TreeEngine(model)
+        if _near(tree.read(sequences, wanted), expected) and _decodes_alike(tree, sequences, expected):
+            return tree
+    except Exception as error:  # noqa: BLE001 - whatever an architecture trips over, the batch is right
+        _log.info("no token tree for this model: %r", error)
+    model.set_attn_implementation(own)
     return batch
+
+
+def sees_everything(config: Any) -> bool:
+    """Whether a token sees all tokens before it, as far as the configuration tells.
+
+    Windows are longer than the made-up sequences, and some models have them in their mask alone, so the
+    self-check would not notice them.
+    """
+    kinds = set(getattr(config, "layer_types", None) or ())
+    if kinds - {"full_attention"} or getattr(config, "attention_chunk_size", None):
+        return False
+    window = getattr(config, "sliding_window", None)
+    if not window or getattr(config, "use_sliding_window", True) is False:
+        return True
+    return int(window) >= int(getattr(config, "max_position_embeddings", 0) or 0)
 
 
 def _probes(vocabulary: int) -> list[list[int]]:

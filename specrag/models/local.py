@@ -29,17 +29,15 @@ from specrag.models.base import (
     ScoreRequest,
     TokenScores,
 )
-from specrag.models.engine import ENGINES, Engine, EngineName, choose
-from specrag.models.packed import pack
-from specrag.models.render import Rendered, Renderer
+from specrag.models.engine import Engine, EngineName
+from specrag.models.loading import Loaded, load
+from specrag.models.render import Rendered
 from specrag.models.rows import Row
 from specrag.models.worker import Cancelled, Steps, Worker
 from specrag.types import ModelInfo, Precision
 
 _CANDIDATES = 32
 """Likeliest tokens among which the first visible one of a line is looked for."""
-_LABEL_ROOM = 16
-"""Places kept for the label of a line; the longest of ours has 7 tokens."""
 
 Emit = Callable[[tuple[int, Output]], None]
 
@@ -63,44 +61,23 @@ class LocalModel:
     ) -> None:
         """`engine` is for measurements; None takes the token tree where a self-check allows it."""
         self._worker = worker
-        self._cancel = self._nobody = threading.Event()
+        self._signal = _Signal()
         self.forward_s = 0.0
         """Seconds spent in forward passes since the model was loaded; what remains of a run is ours."""
-        worker.run(lambda: self._load(source, name, threads, precision, engine))
 
-    def _load(
-        self, source: Path, name: str, threads: int, precision: Precision, engine: EngineName | None
-    ) -> None:
-        """On the worker's thread, as everything that computes."""
-        import torch
-        from transformers import AutoModelForCausalLM, AutoTokenizer
-        from transformers.utils import logging
+        def loading() -> Loaded:
+            import torch
+            from transformers.utils import logging
 
-        torch.set_num_threads(threads)
-        # our own progress is shown where the person looks
-        logging.disable_progress_bar()  # type: ignore[no-untyped-call]
-        try:
-            self._tokenizer: Any = AutoTokenizer.from_pretrained(source)
-            self._model: Any = AutoModelForCausalLM.from_pretrained(source, dtype=torch.float32)
-        except (OSError, ValueError, KeyError) as error:
-            raise ModelError(f"{name} cannot be loaded as a causal language model: {error}") from error
-        if not self._tokenizer.chat_template:
-            raise ModelError(f"{name} has no chat template; choose an instruction-tuned model.")
-        self._model.train(mode=False)
-        self._torch = torch
-        self._renderer = Renderer(self._tokenizer)
-        parameters = sum(parameter.numel() for parameter in self._model.parameters())
-        with torch.inference_mode():
-            layout = pack(self._model, precision)
-            self._engine: Engine = choose(self._model) if engine is None else ENGINES[engine](self._model)
-        self._hook_cancellation()
-        self._info = ModelInfo(
-            name=name,
-            parameters=parameters,
-            device=str(self._model.device),
-            dtype="float16 weights, float32 sums" if layout == "float16" else "float32",
-            context=int(getattr(self._model.config, "max_position_embeddings", 2048)),
-        )
+            torch.set_num_threads(threads)
+            # our own progress is shown where the person looks
+            logging.disable_progress_bar()  # type: ignore[no-untyped-call]
+            return load(source, name=name, precision=precision, engine=engine)
+
+        loaded = worker.run(loading)  # on the one thread that computes
+        self._model, self._tokenizer, self._renderer = loaded.model, loaded.tokenizer, loaded.renderer
+        self._engine, self._info = loaded.engine, loaded.info
+        self._signal.watch(self._model)
 
     @property
     def info(self) -> ModelInfo:
@@ -133,21 +110,23 @@ class LocalModel:
     def _stepwise(self, cancel: threading.Event, steps: Steps) -> Steps:
         """Run every step under the job's cancel event; jobs take turns, so it is set anew each time."""
         while True:
-            self._cancel = cancel
+            self._signal.event = cancel
             try:
                 with self._computing():
                     next(steps)
             except StopIteration:
                 return
             finally:
-                self._cancel = self._nobody
+                self._signal.event = None
             yield
 
     @contextmanager
     def _computing(self) -> Iterator[None]:
         """Inference; what torch raises becomes one sentence."""
         try:
-            with self._torch.inference_mode():
+            import torch
+
+            with torch.inference_mode():
                 yield
         except (RuntimeError, MemoryError, AssertionError) as error:
             raise ModelError(f"{self._info.name} failed while it computed: {error}") from error
@@ -155,7 +134,8 @@ class LocalModel:
     # generation
 
     def _generate(self, conversations: Sequence[Conversation], lines: Sequence[Line], emit: Emit) -> Steps:
-        room = sum(line.max_tokens + _LABEL_ROOM for line in lines)
+        labels = [self._renderer.encode(f"\n{line.label}") for line in lines[1:]]
+        room = sum(line.max_tokens for line in lines) + sum(map(len, labels))
         rows: list[Row] = []
         for index, conversation in enumerate(conversations):
             ids = self._renderer.render(conversation).ids
@@ -183,7 +163,9 @@ class LocalModel:
 
     def _advance(self, rows: Sequence[Row], logits: Any, emit: Emit) -> tuple[list[int], list[int]]:
         """Let every row take its next token from logits (rows, V): what to feed, and which rows go on."""
-        top = self._torch.log_softmax(logits.float(), dim=-1).topk(_CANDIDATES, dim=-1)
+        import torch
+
+        top = torch.log_softmax(logits.float(), dim=-1).topk(_CANDIDATES, dim=-1)
         ids, values = top.indices.tolist(), top.values.tolist()  # (rows, candidates) each
         fed: list[int] = []
         alive: list[int] = []
@@ -217,7 +199,8 @@ class LocalModel:
         self, item: Rendered, choice: Choice | None, logits: Any, row_of: dict[int, int]
     ) -> TokenScores:
         """Scores of one request from its logits (wanted, V)."""
-        torch = self._torch
+        import torch
+
         spans: dict[str, tuple[ScoredToken, ...]] = {}
         for name, (start, end) in item.spans.items():
             rows = [row_of[position - 1] for position in range(start, end)]
@@ -253,24 +236,30 @@ class LocalModel:
         yield
         self.forward_s += time.perf_counter() - began
 
-    def _hook_cancellation(self) -> None:
-        """Look at the job's cancel event before every layer, so that Stop acts within one layer."""
-
-        def check(*_: object) -> None:
-            if self._cancel.is_set():
-                raise Cancelled
-
-        from torch.nn import ModuleList
-
-        stacks = [module for module in self._model.modules() if isinstance(module, ModuleList)]
-        for layer in max(stacks, key=len, default=[]):
-            layer.register_forward_pre_hook(check)
-
     def _too_long(self, tokens: int) -> str:
         return (
             f"The prompt has {tokens} tokens and {self._info.name} reads at most {self._info.context} with "
             "its answer; lower SPECRAG_RETRIEVE, SPECRAG_PASSAGES_PER_DRAFT or SPECRAG_CHUNK_TOKENS."
         )
+
+
+class _Signal:
+    """The cancel event of the job that computes, looked at before every layer: Stop acts within one."""
+
+    def __init__(self) -> None:
+        self.event: threading.Event | None = None
+
+    def watch(self, model: Any) -> None:
+        """The model holds this and not its owner, so that both can go when nobody needs them."""
+        from torch.nn import ModuleList
+
+        def check(*_: object) -> None:
+            if self.event is not None and self.event.is_set():
+                raise Cancelled
+
+        stacks = [module for module in model.modules() if isinstance(module, ModuleList)]
+        for layer in max(stacks, key=len, default=[]):
+            layer.register_forward_pre_hook(check)
 
 
 def _predicting(item: Rendered) -> list[int]:

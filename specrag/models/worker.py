@@ -6,21 +6,27 @@ that computes helpers of its own, and as soon as there are more of them than cor
 two products, which made decoding 1.6 times slower.
 
 A job is a generator: each step is one forward pass, and after every step the job that has had the least time
-goes on. A job that starts later begins with what the least served one has had, so it neither waits for the
-others to end nor holds them up.
+goes on. A job that starts later begins level with the others, so it neither waits for them to end nor holds
+them up; and whoever sends one short job after another (a file that is indexed batch by batch) is charged for
+all of them.
 
 A job gets an `Event` that is set when nobody wants its result any more; it is looked at in every layer of a
 forward pass, and a job that is not computing at that moment is dropped at once.
 """
 
 import asyncio
+import logging
 import threading
 import time
 from collections.abc import AsyncGenerator, Callable, Generator
 from concurrent.futures import Future
+from contextlib import suppress
 from typing import Any, TypeAlias, TypeVar
+from weakref import WeakKeyDictionary
 
 from specrag.errors import ModelError
+
+_log = logging.getLogger(__name__)
 
 T = TypeVar("T")
 Steps: TypeAlias = Generator[None, None, None]
@@ -40,6 +46,10 @@ class Worker:
         self._clock = clock
         self._lock = threading.Condition()
         self._open: list[_Task] = []
+        self._level = 0.0
+        """Seconds that the least served job had had at the latest choice; it never falls."""
+        self._charged: WeakKeyDictionary[object, float] = WeakKeyDictionary()
+        """What the latest job of each asyncio task or thread had had when it ended."""
         self._thread: threading.Thread | None = None
         self._closed = False
 
@@ -53,6 +63,7 @@ class Worker:
         with self._lock:
             self._closed = True
             for task in self._open:
+                task.reason = _closed()
                 task.cancel.set()
             self._lock.notify()
 
@@ -64,7 +75,7 @@ class Worker:
                 return value
         finally:
             await stream.aclose()
-        raise Cancelled
+        raise _closed()
 
     async def stream(self, steps: Job[T]) -> AsyncGenerator[T]:
         """Run a job and yield what it emits; closing the iterator sets its event."""
@@ -72,10 +83,10 @@ class Worker:
         queue: asyncio.Queue[object] = asyncio.Queue()
 
         def send(item: object) -> None:
-            if not loop.is_closed():
+            with suppress(RuntimeError):  # the loop is closed: nobody listens any more
                 loop.call_soon_threadsafe(queue.put_nowait, item)
 
-        task = _Task(steps, send)
+        task = _Task(steps, send, client=asyncio.current_task())
         self._enter(task)
         try:
             while (item := await queue.get()) is not _END:
@@ -105,18 +116,18 @@ class Worker:
             if isinstance(item, _Raised):
                 result.set_exception(item.error)
             elif item is _END:
-                result.set_exception(ModelError("The models were closed before this was computed."))
+                result.set_exception(_closed())
             else:
                 result.set_result(item)  # type: ignore[arg-type]  # what `work` returned
 
-        self._enter(_Task(job, settle))
+        self._enter(_Task(job, settle, client=threading.current_thread()))
         return result.result()
 
     def _enter(self, task: "_Task") -> None:
         with self._lock:
             if self._closed:
-                raise Cancelled
-            task.served = min((other.served for other in self._open), default=0.0)
+                raise _closed()
+            task.served = max(self._level, self._charged.get(task.client, 0.0))
             self._open.append(task)
             if self._thread is None:
                 self._thread = threading.Thread(target=self._run, name="specrag-models", daemon=True)
@@ -128,19 +139,23 @@ class Worker:
         task.cancel.set()
         with self._lock:
             if task in self._open and not task.computing:
-                self._open.remove(task)
-                task.close()
+                self._remove(task)
+
+    def _remove(self, task: "_Task") -> None:
+        """Under the lock: the job has ended."""
+        self._open.remove(task)
+        self._charged[task.client] = task.served
+        task.close()
 
     def _run(self) -> None:
         while (task := self._next()) is not None:
             begin = self._clock()
             going_on = task.step()
-            task.served += self._clock() - begin
             with self._lock:
+                task.served += self._clock() - begin
                 task.computing = False
                 if not going_on or task.cancel.is_set():
-                    self._open.remove(task)
-                    task.close()
+                    self._remove(task)
 
     def _next(self) -> "_Task | None":
         """The job that has had the least time; the longest waiting one among equals."""
@@ -152,6 +167,7 @@ class Worker:
             # among equally served jobs the one that went last must not go again
             self._open.remove(task)
             self._open.append(task)
+            self._level = max(self._level, task.served)
             task.computing = True
             return task
 
@@ -159,11 +175,15 @@ class Worker:
 class _Task:
     """A job on its way."""
 
-    def __init__(self, steps: Job[Any], send: Callable[[object], None]) -> None:
+    def __init__(self, steps: Job[Any], send: Callable[[object], None], *, client: object) -> None:
         self.cancel = threading.Event()
+        self.client = client
+        """Who is charged: the asyncio task or thread that asked."""
         self.served = 0.0
-        """Seconds of computing that it has had, counted from what the least served one had when it came."""
+        """Seconds of computing, counted from the level at which it came in."""
         self.computing = False
+        self.reason: ModelError | None = None
+        """Why it was ended from outside, for somebody who still listens."""
         self._send = send
         self._steps = steps(self.cancel, send)
 
@@ -174,7 +194,6 @@ class _Task:
         try:
             next(self._steps)
         except (StopIteration, Cancelled):
-            self._send(_END)
             return False
         except BaseException as error:  # noqa: BLE001 - carried to the caller, where it is raised again
             self._send(_Raised(error))
@@ -182,9 +201,16 @@ class _Task:
         return True
 
     def close(self) -> None:
-        """Let go of what the steps hold."""
-        self._steps.close()
-        self._send(_END)
+        """Let go of what the steps hold, and tell whoever listens that nothing follows."""
+        try:
+            self._steps.close()
+        except Exception:  # noqa: BLE001 - the thread serves everybody and must outlive one job
+            _log.exception("a job of the models could not be closed")
+        self._send(_END if self.reason is None else _Raised(self.reason))
+
+
+def _closed() -> ModelError:
+    return ModelError("The models were closed before this was computed.")
 
 
 class _Raised:

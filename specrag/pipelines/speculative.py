@@ -3,14 +3,15 @@
 Read `_steps` top to bottom: it is the paper's algorithm, and every line of it shows up as a span.
 """
 
+import asyncio
 from collections.abc import AsyncGenerator, Mapping, Sequence
 from contextlib import aclosing
 from dataclasses import replace
+from functools import partial
 from typing import TypeAlias
 
 from specrag.decide import Ruling, decide, with_verdicts
 from specrag.draft import write_drafts
-from specrag.errors import UsageError
 from specrag.events import (
     Answered,
     Decided,
@@ -23,13 +24,14 @@ from specrag.events import (
 )
 from specrag.partition import Partition, condition_on_question, partition
 from specrag.pipelines.base import Request, Tools, as_run
+from specrag.pipelines.fallback import fall_back
 from specrag.pipelines.steps import Retrieval, answer_from_all, counted
 from specrag.retrieval.evidence import Evidence
 from specrag.retrieval.retriever import Retrieved
 from specrag.synthesise import synthesise
 from specrag.timeline import Timeline
 from specrag.types import Decision, Draft, Passage, PipelineName, Subset, Verdict
-from specrag.verify import verify_drafts
+from specrag.verify import Verification, verify_drafts
 
 Reading: TypeAlias = Mapping[str, tuple[Passage, ...]]
 """Subset id to its passages as they are read: whole, or cut to their nearest sentences."""
@@ -70,7 +72,7 @@ class SpeculativePipeline:
 
         span = t.start("partition", root)
         yield span
-        parted = self._partition(question, found)
+        parted = await self._partition(question, found)
         yield SubsetsFormed(
             at_ms=t.now(),
             subsets=parted.subsets,
@@ -93,22 +95,26 @@ class SpeculativePipeline:
 
         span = t.start("verify", root)
         yield span
-        verdicts, usage = await verify_drafts(
+        verified = await verify_drafts(
             self._tools.verifier, question, drafts, passages_of=reading if self._grounded else None
         )
-        verdicts = _with_relevance(verdicts, parted.subsets, retrieval.evidence)
+        verdicts = _with_relevance(verified.verdicts, parted.subsets, retrieval.evidence)
         yield DraftsVerified(at_ms=t.now(), verdicts=verdicts)
+        drafts = [_left_out(draft, verified) for draft in drafts]
+        for draft in drafts:
+            if draft.subset_id in verified.unread:
+                yield DraftFinished(at_ms=t.now(), draft=draft)
         yield UsageCounted(
             at_ms=t.now(),
             role="verifier",
-            prompt_tokens=usage.prompt_tokens,
-            forward_passes=usage.forward_passes,
+            prompt_tokens=verified.usage.prompt_tokens,
+            forward_passes=verified.usage.forward_passes,
         )
         yield t.end(span, drafts=len(verdicts))
 
         span = t.start("decide", root)
         yield span
-        ruling = self._decide(with_verdicts(drafts, verdicts), found.passages)
+        ruling = _noted(self._decide(with_verdicts(drafts, verdicts), found.passages), verified)
         yield DraftsVerified(at_ms=t.now(), verdicts=_combined(verdicts, ruling))
         yield Decided(at_ms=t.now(), decision=ruling.decision)
         yield t.end(span, kind=ruling.decision.kind)
@@ -137,21 +143,23 @@ class SpeculativePipeline:
             async for event in answering:
                 yield event
 
-    def _partition(self, question: str, found: Retrieved) -> Partition:
-        """On the event loop and not in a thread: it takes milliseconds, and its warnings filter is global."""
-        settings = self._settings
-        try:
-            return partition(
-                found.passages,
-                condition_on_question(found.vectors, found.question_vector),
-                strategy=self._tools.partitioner or settings.partition,
-                m=settings.drafts,
-                k=settings.passages_per_draft,
-                seed=settings.seed,
-                question=question,
-            )
-        except ValueError as error:  # only a function of one's own breaks the rules
-            raise UsageError(f"The partition cannot be used: {error}.") from error
+    async def _partition(self, question: str, found: Retrieved) -> Partition:
+        """Ours on the event loop: they take milliseconds, and their warnings filter is global.
+
+        A function of one's own gets a thread, since nobody knows how long it takes.
+        """
+        settings, own = self._settings, self._tools.partitioner
+        make = partial(
+            partition,
+            found.passages,
+            condition_on_question(found.vectors, found.question_vector),
+            strategy=settings.partition if own is None else own,
+            m=settings.drafts,
+            k=settings.passages_per_draft,
+            seed=settings.seed,
+            question=question,
+        )
+        return make() if own is None else await asyncio.to_thread(make)
 
     def _reading(self, subsets: Sequence[Subset], passages: Sequence[Passage], evidence: Evidence) -> Reading:
         by_id = {passage.id: passage for passage in passages}
@@ -192,7 +200,9 @@ class SpeculativePipeline:
     ) -> AsyncGenerator[Event]:
         """The best draft is the answer, or the verifier writes one: from the drafts, or from scratch."""
         if ruling.answer is None:
-            writing = answer_from_all(self._tools, t, question, passages, root, decision=ruling.decision)
+            writing = fall_back(
+                self._tools, t, ruling, question=question, passages=passages, parent=root
+            )
         elif ruling.decision.kind == "selected" and self._settings.decision == "synthesise":
             writing = self._synthesise(t, question, ruling, passages, root)
         else:
@@ -231,6 +241,20 @@ def _in_order(drafts: Sequence[Draft], subsets: Sequence[Subset]) -> list[Draft]
     """Drafts finish in any order; their index is that of their subset."""
     place = {subset.id: number for number, subset in enumerate(subsets)}
     return sorted(drafts, key=lambda draft: place[draft.subset_id])
+
+
+def _left_out(draft: Draft, verified: Verification) -> Draft:
+    """A draft that the verifier alone cannot read has failed; without its scores it cannot be compared."""
+    why = verified.unread.get(draft.subset_id)
+    return draft if why is None else replace(draft, finish_reason="error", error=why)
+
+
+def _noted(ruling: Ruling, verified: Verification) -> Ruling:
+    """The ruling with what its reader should know of the verification."""
+    if verified.note is None:
+        return ruling
+    reason = f"{ruling.decision.reason} {verified.note}"
+    return replace(ruling, decision=replace(ruling.decision, reason=reason))
 
 
 def _with_relevance(

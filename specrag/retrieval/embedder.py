@@ -17,6 +17,8 @@ from specrag.models.worker import Worker
 from specrag.retrieval.base import Vectors
 
 BATCH = 32
+STEP = 2 * BATCH
+"""Texts between which other jobs of the models may have their turn."""
 _SAMPLE = 1024
 
 
@@ -103,8 +105,10 @@ class SentenceEmbedder:
         clean = [text.encode("utf-8", "replace").decode() for text in texts]
         if not clean:
             return np.empty((0, self._dimension), dtype=np.float32)
+        steps = [clean[at : at + STEP] for at in range(0, len(clean), STEP)]
         with self._translated():
-            return self._worker.run(lambda: self._encode(clean))
+            parts = [self._worker.run(lambda texts=texts: self._encode(texts)) for texts in steps]
+        return np.concatenate(parts)
 
     def _encode(self, texts: list[str]) -> Vectors:
         vectors = self._model.encode(
