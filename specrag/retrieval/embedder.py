@@ -7,6 +7,7 @@ waits for one batch at most.
 import hashlib
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -107,7 +108,7 @@ class SentenceEmbedder:
             return np.empty((0, self._dimension), dtype=np.float32)
         steps = [clean[at : at + STEP] for at in range(0, len(clean), STEP)]
         with self._translated():
-            parts = [self._worker.run(lambda texts=texts: self._encode(texts)) for texts in steps]
+            parts = [self._worker.run(partial(self._encode, texts)) for texts in steps]
         return np.concatenate(parts)
 
     def _encode(self, texts: list[str]) -> Vectors:
