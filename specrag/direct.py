@@ -1,7 +1,8 @@
 """One model answers from all passages at once: standard RAG, the fallback of a run, the end of multi-hop RAG.
 
 A prompt that is longer than the model's context loses its last passages, and the decision says how many: an
-answer from most of the evidence is worth more than an error.
+answer from most of the evidence is worth more than an error. Tokens are counted as they are spent: a prompt
+once it is read, so one that is refused costs nothing.
 """
 
 from collections.abc import AsyncGenerator, Callable, Sequence
@@ -12,7 +13,7 @@ from specrag.decide import NO_ANSWER, begun
 from specrag.draft import cite
 from specrag.errors import ContextTooLong, ModelError
 from specrag.events import Answered, AnswerToken, Decided, Event, UsageCounted
-from specrag.models.base import Begin, Conversation, End, LanguageModel, Line, Output, Piece
+from specrag.models.base import Begin, Conversation, End, LanguageModel, Line, Output, Piece, Read
 from specrag.prompts import ANSWER_LABEL, direct_conversation
 from specrag.scoring import geometric_mean
 from specrag.text import is_abstention, is_hollow
@@ -43,8 +44,8 @@ async def write_answer(
 ) -> AsyncGenerator[Event]:
     """Stream an answer written from all passages; the last event is `Answered`.
 
-    `decision` is the one that led here. It is sent again when the writing adds to its reason: passages that
-    were left out, or a direct answer that says there is none.
+    `passages` come best first. `decision` is the one that led here. It is sent again when the writing adds to
+    its reason: passages that were left out, or an answer that says there is none.
 
     Raises:
         ContextTooLong: not even one passage fits the context.
@@ -66,20 +67,17 @@ async def write_answer(
                     yield Decided(at_ms=timeline.now(), decision=decision)
                 case Begin():
                     prompt_tokens = output.prompt_tokens
+                case Read():
+                    yield UsageCounted(at_ms=timeline.now(), role=role, prompt_tokens=prompt_tokens)
                 case Piece():
                     pieces.append(output)
                     yield AnswerToken(at_ms=timeline.now(), text=output.text, logprob=output.logprob)
-                case End():
-                    yield UsageCounted(
-                        at_ms=timeline.now(),
-                        role=role,
-                        prompt_tokens=prompt_tokens,
-                        completion_tokens=output.completion_tokens,
-                    )
+                case End() if output.completion_tokens:
+                    written = output.completion_tokens
+                    yield UsageCounted(at_ms=timeline.now(), role=role, completion_tokens=written)
     answer = _answer(pieces, read)
-    if decision.kind == "direct" and answer.confidence is None:
-        reason = f"{decision.reason} It says that they do not hold the answer."
-        yield Decided(at_ms=timeline.now(), decision=replace(decision, kind="abstained", reason=reason))
+    if answer.confidence is None:
+        yield Decided(at_ms=timeline.now(), decision=_without_answer(decision))
     yield Answered(at_ms=timeline.now(), answer=answer)
 
 
@@ -91,6 +89,8 @@ async def fitting(
 ) -> AsyncGenerator[Output | Shortened]:
     """What the model writes after `conversation(passages)`, with as many passages as its context holds.
 
+    Every try ends with its `End`, that of a refused or failed one included, so that what it cost is known.
+
     Raises:
         ContextTooLong: not even one passage fits the context.
         ModelError: the model cannot write.
@@ -99,19 +99,31 @@ async def fitting(
     kept = len(passages)
     prompt_tokens = 0
     while True:
-        fewer = None
-        async with aclosing(model.generate([conversation(passages[:kept])], lines)) as outputs:
-            async for _, output in outputs:
+        error: str | None = None
+        async with aclosing(_ended(model.generate([conversation(passages[:kept])], lines))) as outputs:
+            async for output in outputs:
                 if isinstance(output, Begin):
                     prompt_tokens = output.prompt_tokens
-                if isinstance(output, End) and output.error:
-                    fewer = _fewer(kept, prompt_tokens, room=room, error=output.error)
-                else:
-                    yield output
-        if fewer is None:
+                if isinstance(output, End):
+                    error = output.error
+                yield output
+        if not error:
             return
-        kept = fewer
+        kept = _fewer(kept, prompt_tokens, room=room, error=error)
         yield Shortened(kept=kept)
+
+
+async def _ended(outputs: AsyncGenerator[tuple[int, Output]]) -> AsyncGenerator[Output]:
+    """The outputs of one conversation; a model that breaks off has spent what it wrote until then."""
+    written = 0
+    try:
+        async with aclosing(outputs):
+            async for _, output in outputs:
+                written += isinstance(output, Piece)
+                yield output
+    except ModelError as error:
+        yield End(finish_reason="error", completion_tokens=written, error=str(error))
+        raise
 
 
 def _fewer(kept: int, prompt_tokens: int, *, room: int, error: str) -> int:
@@ -124,9 +136,15 @@ def _fewer(kept: int, prompt_tokens: int, *, room: int, error: str) -> int:
 
 
 def _left_out(passages: int, model: LanguageModel) -> str:
-    what = "the last one does" if passages == 1 else f"the last {passages} do"
+    what = "the one ranked lowest does" if passages == 1 else f"the {passages} ranked lowest do"
     was = "was" if passages == 1 else "were"
     return f"Of these, {what} not fit its context of {model.info.context:,} tokens and {was} left out."
+
+
+def _without_answer(decision: Decision) -> Decision:
+    """A fallback stays one, since its kind tells why all passages were read; its reason has to say it."""
+    kind = "abstained" if decision.kind == "direct" else decision.kind
+    return replace(decision, kind=kind, reason=f"{decision.reason} It says that they do not hold the answer.")
 
 
 def _answer(pieces: Sequence[Piece], passages: Sequence[Passage]) -> Answer:

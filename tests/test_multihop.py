@@ -9,6 +9,7 @@ from specrag.models.scripted import ScriptedModel, Written
 from specrag.pipelines.multihop import MultiHopPipeline, why_stop
 from specrag.retrieval.chroma import ChromaStore
 from specrag.tracing.trace import Trace, fold
+from tests.test_standard import Narrow
 from tests.toys import events_of, filled_store, tools
 
 QUESTION = "How long does it take to charge what holds 640 watt-hours?"
@@ -131,6 +132,40 @@ async def test_the_last_hop_is_not_asked_for_a_query(store: ChromaStore) -> None
     assert len(fold(events).hops) == 2
 
 
+def by_steps(text: str) -> Written:
+    """Notes the battery, asks for its charge, and answers with what it is shown of both."""
+    shown = [fact for fact in ("640 watt-hours", "5 hours") if fact in text]
+    query = " full charge takes hours" if "Charging" not in text else " nothing"
+    return {"note": f" {' and '.join(shown)}.", "query": query, "answer": f" {' and '.join(shown)}."}
+
+
+async def test_the_best_of_every_hop_is_read_where_not_all_fits(store: ChromaStore) -> None:
+    """The last passages used to go first: those that only a later hop could find, the point of the method."""
+    model = Narrow(60, script=by_steps)
+    made = MultiHopPipeline(tools(store, model, retrieve=3, note_tokens=16, query_tokens=16))
+    trace = fold(await events_of(made, "What must be done with the thing that weighs 3.4 kilograms?"))
+    assert [hop.query for hop in trace.hops][1:] == ["full charge takes hours"]
+    assert trace.decision is not None
+    assert "ranked lowest do not fit" in trace.decision.reason
+    last = model.prompts[-1].split("Notes so far")[0]
+    assert "A full charge takes 5 hours." in last
+    assert "The battery holds 640 watt-hours." in last
+    assert trace.answer is not None
+    assert "5 hours" in trace.answer.text
+
+
+async def test_a_hop_names_the_passages_that_it_read(store: ChromaStore) -> None:
+    """A note must not seem to rest on a passage that its prompt had no room for."""
+    model = Narrow(80, script=by_steps)
+    made = MultiHopPipeline(tools(store, model, retrieve=6, note_tokens=16, query_tokens=16))
+    trace = fold(await events_of(made, QUESTION))
+    read = trace.hops[0].passage_ids
+    assert 0 < len(read) < len(trace.passages)
+    prompts = [prompt for prompt in model.prompts if "Note:" in prompt and "Notes so far" not in prompt]
+    shown = [passage.id for passage in trace.passages if passage.text in prompts[-1]]
+    assert list(read) == shown
+
+
 async def test_a_passage_that_two_hops_find_is_read_once(store: ChromaStore) -> None:
     detective = Detective(" battery weighs kilograms")
     trace = await run(store, detective, retrieve=4)
@@ -141,14 +176,34 @@ async def test_a_passage_that_two_hops_find_is_read_once(store: ChromaStore) -> 
 
 
 @pytest.mark.parametrize(
-    "wanted", ["", " ", "Nothing.", "none", "N/A", "Nothing is missing.", "“nothing else”"]
+    "wanted",
+    [
+        "",
+        " ",
+        "Nothing.",
+        "none",
+        "N/A",
+        "Nothing is missing.",
+        "“nothing else”",
+        "There is nothing missing.",
+        "there’s nothing",
+        "There are no facts missing.",
+        "No further information is needed.",
+    ],
 )
 def test_the_ways_to_say_that_nothing_is_missing(wanted: str) -> None:
     assert why_stop(wanted, ["Who?"]) == "nothing was missing"
 
 
 @pytest.mark.parametrize(
-    "wanted", ["Nothing Phone 2 battery", "No Country for Old Men director", "None of the above"]
+    "wanted",
+    [
+        "Nothing Phone 2 battery",
+        "No Country for Old Men director",
+        "None of the above",
+        "There is no charger in the box: which one fits?",
+        "Is there nothing in the box?",
+    ],
 )
 def test_a_query_may_begin_with_such_a_word(wanted: str) -> None:
     assert not why_stop(wanted, ["Who?"])

@@ -1,12 +1,16 @@
 """Standard RAG, drafter only and the way they share: one model, all passages, one answer."""
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import AsyncGenerator, Callable, Iterator, Sequence
+from contextlib import aclosing
 from dataclasses import replace
 
 import pytest
 
+from specrag.direct import LABEL_ROOM
+from specrag.errors import ModelError
 from specrag.events import AnswerToken, Decided
+from specrag.models.base import Begin, Conversation, End, Line, Output, Piece
 from specrag.models.scripted import ScriptedModel, Written
 from specrag.pipelines.base import Pipeline
 from specrag.pipelines.drafter_only import DrafterOnlyPipeline
@@ -30,20 +34,32 @@ def answer(_: str) -> Written:
 
 
 class Narrow(ScriptedModel):
-    """A model with a context of so many words, which refuses a longer prompt as a real one does."""
+    """A model with a context of so many words, which refuses a longer prompt unread, as a real one does."""
 
-    def __init__(self, words: int, *, says: str = " it holds 640 watt-hours.") -> None:
-        super().__init__(self._answer)
-        self._words = words
-        self._says = says
+    def __init__(
+        self,
+        words: int,
+        *,
+        says: str = " it holds 640 watt-hours.",
+        script: Callable[[str], Written] | None = None,
+    ) -> None:
+        super().__init__(script or (lambda _: {"answer": says}))
         self.info = replace(self.info, context=words + 80)  # its own 64 tokens and the room for a label
         self.prompts: list[str] = []
 
-    def _answer(self, text: str) -> Written:
-        self.prompts.append(text)
-        if len(text.split()) > self._words:
-            raise RuntimeError("The prompt is too long.")
-        return {"answer": self._says}
+    async def generate(
+        self, conversations: Sequence[Conversation], lines: Sequence[Line]
+    ) -> AsyncGenerator[tuple[int, Output]]:
+        room = self.info.context - sum(line.max_tokens + LABEL_ROOM for line in lines)
+        async with aclosing(super().generate(conversations, lines)) as outputs:
+            async for index, output in outputs:
+                yield index, output
+                if isinstance(output, Begin):
+                    self.prompts.append(output.prompt)
+                    if output.prompt_tokens > room:
+                        error = "The prompt is too long."
+                        yield index, End(finish_reason="error", completion_tokens=0, error=error)
+                        return
 
 
 async def run(made: Pipeline) -> Trace:
@@ -104,7 +120,7 @@ async def test_passages_that_do_not_fit_are_left_out_and_the_reason_says_so(stor
     assert trace.decision is not None
     assert trace.decision.reason == (
         "Standard RAG: the verifier answers from all 6 passages. "
-        f"Of these, the last {6 - shown} do not fit its context of 140 tokens and were left out."
+        f"Of these, the {6 - shown} ranked lowest do not fit its context of 140 tokens and were left out."
     )
     decided = [number for number, event in enumerate(events) if isinstance(event, Decided)]
     written = next(number for number, event in enumerate(events) if isinstance(event, AnswerToken))
@@ -121,7 +137,7 @@ async def test_what_was_left_out_is_told_once_however_often_it_was_tried(store: 
     assert trace.decision.reason.count("left out") == 1
     shown = sum(passage.text in model.prompts[-1] for passage in trace.passages)
     assert shown == 2
-    assert "the last 4 do" in trace.decision.reason
+    assert "the 4 ranked lowest do" in trace.decision.reason
 
 
 async def test_a_passage_that_was_left_out_is_not_cited(store: ChromaStore) -> None:
@@ -165,3 +181,46 @@ async def test_the_fallback_leaves_out_what_does_not_fit_as_well(store: ChromaSt
     assert "were left out" in trace.decision.reason
     assert trace.answer is not None
     assert trace.answer.text == "It holds 640 watt-hours."
+
+
+async def test_a_prompt_that_is_refused_costs_nothing(store: ChromaStore) -> None:
+    """Only what a model has read is charged, however often the prompt had to be shortened."""
+    model = Narrow(44)
+    trace = await run(StandardPipeline(tools(store, model)))
+    assert len(model.prompts) > 2
+    assert trace.usage.verifier.prompt_tokens == len(model.prompts[-1].split())
+    assert trace.usage.verifier.completion_tokens == len(trace.answer_tokens)
+    refused = await run(StandardPipeline(tools(store, Narrow(10))))
+    assert refused.usage.verifier.prompt_tokens == 0
+
+
+class BreaksOff(ScriptedModel):
+    """A model whose server goes away in the middle of an answer."""
+
+    async def generate(
+        self, conversations: Sequence[Conversation], lines: Sequence[Line]
+    ) -> AsyncGenerator[tuple[int, Output]]:
+        async with aclosing(super().generate(conversations, lines)) as outputs:
+            async for index, output in outputs:
+                yield index, output
+                if isinstance(output, Piece):
+                    raise ModelError("The server of the model went away.")
+
+
+async def test_what_a_model_wrote_before_it_broke_off_is_charged(store: ChromaStore) -> None:
+    trace = await run(StandardPipeline(tools(store, BreaksOff(answer))))
+    assert trace.status == "failed"
+    assert trace.usage.verifier.prompt_tokens > 0
+    assert trace.usage.verifier.completion_tokens == 1
+
+
+async def test_a_fallback_that_finds_no_answer_says_so(store: ChromaStore) -> None:
+    """Its reason used to promise an answer from all passages, and nothing else told that there is none."""
+    drafter = ScriptedModel(lambda _: {"answer": " 640 watt-hours"})
+    verifier = ScriptedModel(lambda _: {"answer": " Not in the passages."})
+    trace = await run(pipeline(store, drafter, verifier, threshold=0.99))
+    assert trace.decision is not None
+    assert trace.decision.kind == "fallback"
+    assert trace.decision.reason.endswith("from all passages. It says that they do not hold the answer.")
+    assert trace.answer is not None
+    assert trace.answer.text == "Not in the passages."

@@ -3,15 +3,19 @@
 Each hop retrieves, and the verifier notes what was found and names what is missing: the next query. It stops
 when nothing is missing, when a note or a query comes back, or after the last hop, and then answers from all
 passages found and its notes. The hops wait for each other, which is what speculative drafts avoid.
+
+The answer reads the best passage of every hop first: where not all fit, the evidence of the bridge, which
+only a later hop can find, is not what is left out.
 """
 
 import re
 from collections.abc import AsyncGenerator, Sequence
 from contextlib import aclosing
+from itertools import chain, zip_longest
 
 from specrag.direct import Shortened, fitting
 from specrag.events import Decided, Event, HopFinished, HopStarted, HopToken, SpanStarted, UsageCounted
-from specrag.models.base import Begin, End, Line, Piece
+from specrag.models.base import Begin, End, Line, Piece, Read
 from specrag.pipelines.base import Request, Tools, as_run
 from specrag.pipelines.steps import Retrieval, answer_from_all, counted, joined
 from specrag.prompts import NOTE_LABEL, QUERY_LABEL, hop_conversation
@@ -20,7 +24,9 @@ from specrag.timeline import Timeline
 from specrag.types import Decision, Hop, Part, Passage, PipelineName
 
 _NOTHING = re.compile(
-    r"\W*(nothing|none|no|n/?a)\b( (is|else|more|further|missing|needed)\b.*)?\W*", re.IGNORECASE
+    r"\W*(there(’s|'s| is| are) )?(nothing|none|no|n/?a)\b"  # noqa: RUF001 - models write both apostrophes
+    r"( (is|are|else|more|further|other|missing|needed|left|facts?|information)\b.*)?\W*",
+    re.IGNORECASE,
 )
 """A query may well begin with the name of a thing called Nothing, so the rest counts too."""
 _QUOTES = "\"'“”‘’`* "  # noqa: RUF001 - models like to quote their queries
@@ -57,7 +63,7 @@ class MultiHopPipeline:
         decision = Decision(kind="direct", draft_index=None, reason=search.reason)
         yield Decided(at_ms=t.now(), decision=decision)
         answering = answer_from_all(
-            self._tools, t, question, search.passages, root, decision=decision, notes=search.notes
+            self._tools, t, question, search.best_first, root, decision=decision, notes=search.notes
         )
         async with aclosing(answering):
             async for event in answering:
@@ -75,6 +81,13 @@ class _Search:
         self._stopped = ""
         self.passages: tuple[Passage, ...] = ()
         self.hops: list[Hop] = []
+        self._found: list[tuple[Passage, ...]] = []
+
+    @property
+    def best_first(self) -> tuple[Passage, ...]:
+        """All passages as the answer reads them: the best of each hop, then the second of each, and so on."""
+        ranks = zip_longest(*self._found)
+        return joined((), [passage for passage in chain.from_iterable(ranks) if passage is not None])
 
     @property
     def notes(self) -> list[str]:
@@ -102,6 +115,7 @@ class _Search:
                 yield event
         found = retrieval.found.passages
         self.passages = joined(self.passages, found)
+        self._found.append(found)
         async with aclosing(self._note(number, query, found, span)) as noting:
             async for event in noting:
                 yield event
@@ -128,6 +142,8 @@ class _Search:
                         read = output.kept
                     case Begin():
                         prompt_tokens = output.prompt_tokens
+                    case Read():
+                        yield UsageCounted(at_ms=t.now(), role="verifier", prompt_tokens=prompt_tokens)
                     case Piece():
                         written[output.part] += output.text
                         yield HopToken(
@@ -137,13 +153,9 @@ class _Search:
                             text=output.text,
                             logprob=output.logprob,
                         )
-                    case End():
-                        yield UsageCounted(
-                            at_ms=t.now(),
-                            role="verifier",
-                            prompt_tokens=prompt_tokens,
-                            completion_tokens=output.completion_tokens,
-                        )
+                    case End() if output.completion_tokens:
+                        tokens = output.completion_tokens
+                        yield UsageCounted(at_ms=t.now(), role="verifier", completion_tokens=tokens)
         wanted = written["query"].strip().strip(_QUOTES)
         note = "" if is_hollow(written["note"]) else written["note"].strip()
         if number == self._tools.settings.hops:
@@ -155,7 +167,7 @@ class _Search:
         hop = Hop(
             number=number,
             query=query,
-            passage_ids=tuple(passage.id for passage in found),
+            passage_ids=tuple(passage.id for passage in found[:read]),
             note=note,
             next_query=None if self._stopped else wanted,
             finished=True,

@@ -8,7 +8,7 @@ from collections.abc import AsyncGenerator, Sequence
 from contextlib import aclosing
 
 from specrag.direct import write_answer
-from specrag.errors import UsageError
+from specrag.errors import ModelError, UsageError
 from specrag.events import Event, PassagesRetrieved, SpanStarted
 from specrag.pipelines.base import Tools
 from specrag.retrieval.evidence import Evidence
@@ -90,20 +90,23 @@ async def answer_from_all(
     settings = tools.settings
     span = timeline.start("fallback" if decision.kind == "fallback" else "answer", parent, role=role)
     yield span
-    async with aclosing(
-        write_answer(
-            tools.verifier if role == "verifier" else tools.drafter,
-            question,
-            passages,
-            decision=decision,
-            role=role,
-            max_tokens=settings.fallback_tokens,
-            timeline=timeline,
-            notes=notes,
-        )
-    ) as writing:
-        async for event in writing:
-            yield event
+    answering = write_answer(
+        tools.verifier if role == "verifier" else tools.drafter,
+        question,
+        passages,
+        decision=decision,
+        role=role,
+        max_tokens=settings.fallback_tokens,
+        timeline=timeline,
+        notes=notes,
+    )
+    try:
+        async with aclosing(answering):
+            async for event in answering:
+                yield event
+    except ModelError:
+        yield timeline.end(span, unfinished=True)  # the run may go on without it
+        raise
     yield timeline.end(span)
 
 
