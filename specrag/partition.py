@@ -18,6 +18,7 @@ from typing import Any, Protocol, assert_never
 
 from specrag.clusters import cluster, condition_on_question, members
 from specrag.draws import combination, distinct, one_of_each
+from specrag.errors import UsageError
 from specrag.perspective import perspectives
 from specrag.types import PartitionName, Passage, Subset
 
@@ -29,6 +30,7 @@ __all__ = [
     "disjoint",
     "form",
     "multi_perspective",
+    "name_of",
     "partition",
     "partitioner",
     "random_subsets",
@@ -70,15 +72,27 @@ def partition(
     checked, and its subsets may leave their perspective empty.
 
     Raises:
-        ValueError: there is no passage, m or k is below 1, or a function of your own breaks the rules.
+        ValueError: there is no passage, or m or k is below 1.
+        UsageError: a function of your own fails or breaks the rules.
     """
     _check(passages, vectors, m, k)
     if isinstance(strategy, str):
         made = partitioner(strategy)(passages, vectors, m=m, k=k, seed=seed)
         return _named(made, passages, question) if question else made
-    made = strategy(passages, vectors, m=m, k=k, seed=seed)
-    _check_subsets(made, {passage.id for passage in passages})
+    try:
+        made = strategy(passages, vectors, m=m, k=k, seed=seed)
+    except Exception as error:  # the function is somebody else's, and so are its bugs
+        why = f"{type(error).__name__}: {error}".rstrip(": .")
+        raise UsageError(f"The partition “{name_of(strategy)}” failed: {why}.") from error
+    fault = _fault(made, {passage.id for passage in passages}, m)
+    if fault:
+        raise UsageError(f"The partition “{name_of(strategy)}” cannot be used: {fault}.")
     return made if all(subset.perspective for subset in made.subsets) else _named(made, passages, question)
+
+
+def name_of(strategy: Partitioner) -> str:
+    """What a trace and an error call a function of your own."""
+    return str(getattr(strategy, "__name__", "custom"))
 
 
 def partitioner(name: PartitionName) -> Partitioner:
@@ -230,14 +244,24 @@ def _check(passages: Sequence[Passage], vectors: Any, m: int, k: int) -> None:
         raise ValueError(f"{len(passages)} passages need as many vectors, not {len(vectors)}")
 
 
-def _check_subsets(made: Partition, known: set[str]) -> None:
-    """A function of one's own must not break what the steps after it rely on."""
-    if not made.subsets or len({subset.id for subset in made.subsets}) < len(made.subsets):
-        raise ValueError("a partition needs at least one subset, and every subset an id of its own")
+def _fault(made: object, known: set[str], m: int) -> str | None:
+    """What in the work of a function of one's own would break the steps that rely on it."""
+    if not isinstance(made, Partition):
+        return f"it must return a Partition, not {type(made).__name__}"
+    if not _all(made.subsets, Subset) or len({subset.id for subset in made.subsets}) < len(made.subsets):
+        return "a partition needs at least one subset, and every subset an id of its own"
+    if len(made.subsets) > m:
+        return f"it made {len(made.subsets)} subsets, and at most {m} drafts are asked for"
     for subset in made.subsets:
         ids = subset.passage_ids
-        if not ids or len(set(ids)) < len(ids) or not known.issuperset(ids):
-            raise ValueError(f"the subset “{subset.id}” must name retrieved passages, each of them once")
+        if not _all(ids, str) or len(set(ids)) < len(ids) or not known.issuperset(ids):
+            return f"the subset “{subset.id}” must name retrieved passages, each of them once"
+    return None if known.issuperset(made.singletons) else "its singletons must be retrieved passages"
+
+
+def _all(values: object, kind: type) -> bool:
+    """Whether there are values and each is of that kind; whoever writes without types may return anything."""
+    return isinstance(values, tuple | list) and bool(values) and all(isinstance(one, kind) for one in values)
 
 
 def _few_clusters(found: int, k: int, passages: Sequence[Passage]) -> str | None:

@@ -3,6 +3,7 @@
 import subprocess
 import sys
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, get_args
 
@@ -10,6 +11,7 @@ import numpy as np
 import pytest
 
 from specrag.draws import combination
+from specrag.errors import UsageError
 from specrag.partition import (
     Partition,
     condition_on_question,
@@ -225,6 +227,7 @@ def test_a_function_of_ones_own_partitions_too() -> None:
         ((("a", ()),), "“a” must name retrieved passages"),
         ((("a", ("p0", "p0")),), "each of them once"),
         ((("a", ("p9",)),), "“a” must name retrieved passages"),
+        ((("a", ("p0",)), ("b", ("p1",)), ("c", ("p2",))), "made 3 subsets, and at most 2 drafts"),
     ],
 )
 def test_a_function_of_ones_own_cannot_break_what_follows(
@@ -235,8 +238,36 @@ def test_a_function_of_ones_own_cannot_break_what_follows(
             subsets=tuple(Subset(id=name, perspective="x", passage_ids=read) for name, read in subsets)
         )
 
-    with pytest.raises(ValueError, match=sentence):
+    with pytest.raises(UsageError, match=f"The partition “broken” cannot be used: .*{sentence}"):
         partition(passages(4), np.eye(4), strategy=broken, m=2, k=2, seed=0)
+
+
+FIRST = Subset(id="a", perspective="x", passage_ids=("p0",))
+
+
+@pytest.mark.parametrize(
+    ("returned", "sentence"),
+    [
+        ([FIRST], "it must return a Partition, not list"),
+        (None, "it must return a Partition, not NoneType"),
+        (Partition(subsets=("p0",)), "at least one subset"),  # type: ignore[arg-type]  # as one without types may
+        (Partition(subsets=(replace(FIRST, passage_ids=passages(1)),)), "“a” must name retrieved passages"),  # type: ignore[arg-type]  # the same
+        (Partition(subsets=(FIRST,), singletons=("p9",)), "its singletons must be retrieved passages"),
+    ],
+)
+def test_a_function_that_returns_something_else_is_one_sentence(returned: Any, sentence: str) -> None:
+    """It used to end in an AttributeError of ours, which told nobody what to change."""
+    with pytest.raises(UsageError, match=sentence):
+        partition(passages(4), np.eye(4), strategy=lambda *_, **__: returned, m=2, k=2, seed=0)
+
+
+def test_a_function_that_fails_is_named_with_its_error() -> None:
+    def by_year(found: Sequence[Passage], vectors: Any, *, m: int, k: int, seed: int) -> Partition:
+        raise KeyError("2025")
+
+    with pytest.raises(UsageError, match=r"^The partition “by_year” failed: KeyError: '2025'\.$") as caught:
+        partition(passages(4), np.eye(4), strategy=by_year, m=2, k=2, seed=0)
+    assert isinstance(caught.value.__cause__, KeyError), "whoever debugs it needs the place"
 
 
 def about(name: str, title: str, text: str) -> Passage:

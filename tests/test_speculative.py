@@ -1,5 +1,7 @@
 """A whole run with scripted models: what a reader of the trace may rely on."""
 
+import asyncio
+import threading
 from collections.abc import Iterator, Sequence
 from contextlib import aclosing
 from itertools import pairwise
@@ -263,8 +265,61 @@ async def test_a_partition_that_names_unknown_passages_is_one_sentence(store: Ch
     trace = await trace_of(SpeculativePipeline(tools(store, ScriptedModel(extract), partitioner=wrong)))
     assert trace.error is not None
     assert trace.error.type == "usage"
-    assert trace.error.message.startswith("The partition cannot be used: ")
+    assert trace.error.message.startswith("The partition “wrong” cannot be used: ")
     assert "s1" in trace.error.message
+
+
+async def test_a_partition_that_fails_ends_the_run_with_its_name(store: ChromaStore) -> None:
+    """Its error used to leave the stream as an exception, and the run was lost."""
+
+    def hasty(passages: Sequence[Passage], vectors: Any, /, *, m: int, k: int, seed: int) -> Partition:
+        raise ZeroDivisionError("division by zero")
+
+    trace = await trace_of(SpeculativePipeline(tools(store, ScriptedModel(extract), partitioner=hasty)))
+    assert trace.error is not None
+    assert trace.error.type == "usage"
+    assert trace.error.message == "The partition “hasty” failed: ZeroDivisionError: division by zero."
+    assert all(span.end_ms is not None for span in trace.spans)
+
+
+async def test_a_partition_of_ones_own_does_not_hold_up_the_loop(store: ChromaStore) -> None:
+    """Nobody knows how long it takes, and every other run and page waits for the loop."""
+    others_went_on = threading.Event()
+
+    def slow(passages: Sequence[Passage], vectors: Any, /, *, m: int, k: int, seed: int) -> Partition:
+        assert others_went_on.wait(20)
+        return pairs(passages, vectors, m=m, k=k, seed=seed)
+
+    made = SpeculativePipeline(tools(store, ScriptedModel(extract), partitioner=slow, drafts=2))
+    running = asyncio.create_task(trace_of(made))
+    asyncio.get_running_loop().call_later(0.05, others_went_on.set)
+    assert (await running).status == "done"
+
+
+async def test_the_best_draft_stands_when_the_fallback_cannot_be_written(store: ChromaStore) -> None:
+    """A weak answer, said to be weak, is worth more than an error."""
+    verifier = ScriptedModel(broken, judge=judge)
+    trace = await trace_of(pipeline(store, ScriptedModel(extract), verifier, threshold=0.99))
+    assert trace.status == "done"
+    assert trace.answer is not None
+    assert trace.answer.text == "640 watt-hours"
+    assert trace.decision is not None
+    assert trace.decision.kind == "selected"
+    assert trace.decision.draft_index is not None
+    assert trace.drafts[trace.decision.draft_index].answer == "640 watt-hours"
+    assert "below the threshold of 0.99, so the verifier answers" in trace.decision.reason
+    assert "It could not (the drafter ran out of memory), so the best draft stands. Draft" in (
+        trace.decision.reason
+    )
+    assert all(span.end_ms is not None for span in trace.spans)
+
+
+async def test_a_fallback_that_fails_ends_a_run_without_any_answer(store: ChromaStore) -> None:
+    made = pipeline(store, ScriptedModel(lambda _: {"answer": ""}), ScriptedModel(broken))
+    trace = await trace_of(made)
+    assert trace.status == "failed"
+    assert trace.error is not None
+    assert "ran out of memory" in trace.error.message
 
 
 async def test_groundedness_is_scored_on_request_in_the_same_pass(store: ChromaStore) -> None:

@@ -16,7 +16,7 @@ from specrag.config import Settings
 from specrag.errors import SpecragError, UsageError
 from specrag.events import Event, Queued, RunFailed, RunFinished, RunStarted, SpanStarted
 from specrag.models.base import LanguageModel
-from specrag.partition import Partitioner
+from specrag.partition import Partitioner, name_of
 from specrag.retrieval.evidence import EvidenceScorer
 from specrag.retrieval.retriever import Retriever
 from specrag.timeline import Clock, Timeline
@@ -55,7 +55,7 @@ class Tools:
         config = self.settings.public()
         config |= {"drafter": self.drafter.info.name, "verifier": self.verifier.info.name}
         if self.partitioner is not None:
-            config["partition"] = getattr(self.partitioner, "__name__", "custom")
+            config["partition"] = name_of(self.partitioner)
         return config
 
 
@@ -81,13 +81,18 @@ def readable(text: str) -> str:
     return text.replace("\x00", " ").encode("utf-8", "replace").decode("utf-8")
 
 
+def tidied(question: str) -> str:
+    """The question as it is asked and kept: readable, and with single spaces between its words."""
+    return " ".join(readable(question).split())
+
+
 def check_question(question: str, *, limit: int) -> str:
-    """The question without surrounding space.
+    """The question without needless space.
 
     Raises:
         UsageError: it is empty or too long.
     """
-    text = " ".join(readable(question).split())
+    text = tidied(question)
     if not text:
         raise UsageError("The question is empty; type a question and ask again.")
     if len(text) > limit:
@@ -108,7 +113,7 @@ async def as_run(
         at_ms=t.now(),
         run_id=request.run_id,
         pipeline=name,
-        question=readable(request.question[:limit]),
+        question=tidied(request.question)[:limit],
         created_at=datetime.now(UTC).isoformat(timespec="milliseconds"),
         config={**tools.config(), "collection": request.collection},
         environment=dict(tools.environment),
