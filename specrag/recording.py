@@ -1,16 +1,21 @@
 """The events of one run as they come, and a last one for a run that is ended from outside.
 
-A pipeline tells its own end; what it cannot tell is that it was stopped or took too long. Whoever runs it,
-the page's server or the Python API, records it here, so that every story has an end and is kept.
+A pipeline tells its own end; what it cannot tell is that it was stopped, took too long or has a bug. Whoever
+runs it, the page's server, the command line or the Python API, records it here, so that every story has an
+end and is kept.
 """
 
 import asyncio
+import logging
 import time
 from collections.abc import AsyncGenerator, Callable
 from contextlib import aclosing
 
 from specrag.events import Event, Queued, RunCancelled, RunFailed, RunFinished
 from specrag.pipelines.base import Pipeline, Request
+from specrag.types import ErrorInfo
+
+_log = logging.getLogger(__name__)
 
 
 class Recording:
@@ -41,11 +46,20 @@ class Recording:
             self.events.append(event)
 
     async def stream(self, pipeline: Pipeline, request: Request) -> AsyncGenerator[Event]:
-        """Run at the reader's pace; closing it closes the pipeline."""
-        async with aclosing(pipeline.run(request)) as events:
-            async for event in events:
-                self.events.append(event)
-                yield event
+        """Run at the reader's pace; closing it closes the pipeline. A bug ends the run and is logged."""
+        bug: str | None = None
+        try:
+            async with aclosing(pipeline.run(request)) as events:
+                async for event in events:
+                    self.events.append(event)
+                    yield event
+        except Exception as error:  # noqa: BLE001 - a bug must not leave a run without its end
+            _log.exception("run %s failed unexpectedly", request.run_id)
+            bug = type(error).__name__
+        if bug is not None and self.events and not self.complete:
+            message = f"The run failed unexpectedly ({bug}); the log of the program says where."
+            self.close(RunFailed(at_ms=self.now_ms, error=ErrorInfo(type="internal", message=message)))
+            yield self.events[-1]
 
     async def record(
         self,

@@ -12,12 +12,10 @@ from collections.abc import AsyncGenerator
 from dataclasses import replace
 
 from specrag.errors import SpecragError
-from specrag.events import RunFailed
 from specrag.pipelines.base import Pipeline, Request
 from specrag.recording import Recording
 from specrag.tracing.store import TraceStore
 from specrag.tracing.trace import Trace, TraceFold, fold
-from specrag.types import ErrorInfo
 
 _log = logging.getLogger(__name__)
 
@@ -105,10 +103,6 @@ class Runs:
             await log.record(pipeline, request, deadline_s=self._deadline_s)
         except asyncio.CancelledError:
             log.cancel(run.stop_reason)
-        except Exception:  # noqa: BLE001 - a bug of ours must not leave its readers waiting
-            _log.exception("run %s failed unexpectedly", request.run_id)
-            message = "The run failed unexpectedly; the server's log says where."
-            log.close(RunFailed(at_ms=log.now_ms, error=ErrorInfo(type="internal", message=message)))
         try:
             await asyncio.shield(asyncio.to_thread(self._keep, log))
         except SpecragError:

@@ -13,10 +13,11 @@ from specrag.models.base import Conversation, Line, Output
 from specrag.models.scripted import ScriptedModel
 from specrag.pipelines.base import Request
 from specrag.pipelines.speculative import SpeculativePipeline
+from specrag.recording import Recording
 from specrag.retrieval.chroma import ChromaStore
 from specrag.runs import Runs
 from specrag.tracing.store import TraceStore
-from specrag.tracing.trace import Trace
+from specrag.tracing.trace import Trace, fold
 from specrag.turnstile import Turnstile
 from tests.test_speculative import QUESTION, extract
 from tests.toys import filled_store, pipeline, tools
@@ -172,6 +173,22 @@ async def test_a_bug_ends_the_run_and_its_readers(runs: Runs) -> None:
     assert trace.status == "failed"
     assert trace.error is not None
     assert "unexpectedly" in trace.error.message
+
+
+async def test_a_bug_is_the_last_event_for_whoever_reads_the_stream(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    """The Python API and the command line used to lose the run; the log has the place of the bug."""
+    log = Recording()
+    async with aclosing(log.stream(Broken(), request())) as events:  # type: ignore[arg-type]  # events of any kind
+        seen = [event async for event in events]
+    assert seen == log.events
+    assert log.complete
+    trace = fold(seen)
+    assert (trace.status, trace.error and trace.error.type) == ("failed", "internal")
+    assert trace.error is not None
+    assert "ZeroDivisionError" in trace.error.message
+    assert "ZeroDivisionError" in caplog.text
 
 
 async def test_a_run_that_is_stopped_before_it_began_leaves_nobody_waiting(

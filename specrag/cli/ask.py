@@ -2,7 +2,7 @@
 
 import asyncio
 import uuid
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Annotated
 
@@ -23,13 +23,14 @@ from specrag.events import (
 )
 from specrag.ingest.files import files_of
 from specrag.library import OWN, SAMPLE, documents_of
-from specrag.pipelines.base import Request
+from specrag.pipelines.base import Pipeline, Request
 from specrag.recording import Recording
 from specrag.sample import ensure_sample
 from specrag.terminal import say
 from specrag.tracing.codec import to_dict
+from specrag.tracing.store import TraceStore
 from specrag.tracing.trace import Trace, fold
-from specrag.types import DecisionMode, PartitionName, PipelineName, PresetName
+from specrag.types import Decision, DecisionMode, PartitionName, PipelineName, PresetName
 
 
 def ask(  # noqa: PLR0917 - typer passes every one by name
@@ -74,7 +75,15 @@ def ask(  # noqa: PLR0917 - typer passes every one by name
         ) as made:
             where = _read(made, docs) if docs else _collection(made, collection)
             request = Request(question=question, collection=where)
-            trace = asyncio.run(_run(made, pipeline, request, quiet=as_json))
+            trace = asyncio.run(
+                run_and_keep(
+                    made.pipeline(pipeline),
+                    request,
+                    lambda: made.traces,
+                    deadline_s=made.settings.deadline_s,
+                    quiet=as_json,
+                )
+            )
         if as_json:
             print_json(to_dict(trace))
         else:
@@ -107,20 +116,56 @@ def _collection(made: Parts, wanted: str | None) -> str:
     return SAMPLE
 
 
-async def _run(made: Parts, pipeline: PipelineName, request: Request, *, quiet: bool) -> Trace:
+async def run_and_keep(
+    pipeline: Pipeline,
+    request: Request,
+    traces: Callable[[], TraceStore],
+    *,
+    deadline_s: float,
+    quiet: bool = False,
+) -> Trace:
+    """Run to the end and keep the run, one that Ctrl-C ends as well; `traces` is opened only then."""
     log = Recording()
-    await log.record(
-        made.pipeline(pipeline),
-        request,
-        deadline_s=made.settings.deadline_s,
-        tell=(lambda _: None) if quiet else _tell,
-    )
-    trace = fold(log.events)
+    tell = (lambda _: None) if quiet else _Teller()
     try:
-        made.traces.save(trace, log.events)
+        await log.record(pipeline, request, deadline_s=deadline_s, tell=tell)
+    except asyncio.CancelledError:
+        log.cancel("Stopped in the terminal.")
+        if log.events:
+            say(f"The run ends here and is kept: specrag trace show {request.run_id}")
+        raise
+    finally:
+        if log.complete:
+            _keep(log, traces)
+    return fold(log.events)
+
+
+def _keep(log: Recording, traces: Callable[[], TraceStore]) -> None:
+    try:
+        traces().save(fold(log.events), log.events)
     except TraceError as error:  # the answer is worth more than its trace
         say(f"The run was not kept: {error}")
-    return trace
+
+
+class _Teller:
+    """Tells a person how a run goes on. A decision that comes again is told only as far as it is news."""
+
+    def __init__(self) -> None:
+        self._told = Decision(kind="direct", draft_index=None, reason="")
+
+    def __call__(self, event: Event) -> None:
+        if isinstance(event, Decided):
+            self._decided(event.decision)
+        else:
+            _tell(event)
+
+    def _decided(self, decision: Decision) -> None:
+        told, self._told = self._told, decision
+        news = " ".join(decision.reason.replace(told.reason, "", 1).split())
+        if news:
+            say(news)
+        if decision.conflict and decision.conflict != told.conflict:
+            say(f"Disputed: {decision.conflict}")
 
 
 def _tell(event: Event) -> None:
@@ -137,10 +182,6 @@ def _tell(event: Event) -> None:
             say(f"  draft {event.draft.subset_id[1:]}: {event.draft.answer or event.draft.error}")
         case DraftsVerified() if event.verdicts and event.verdicts[0].scores.combined is None:
             say(f"{len(event.verdicts)} drafts verified in one pass")
-        case Decided():
-            say(event.decision.reason)
-            if event.decision.conflict:
-                say(f"Disputed: {event.decision.conflict}")
         case _:
             pass
 

@@ -209,6 +209,33 @@ async def test_saying_that_there_is_no_answer_is_an_abstention(
         )  # no draft holds an answer, so the verifier was asked as well
     else:
         assert trace.decision.kind == "abstained"
+    if name != "speculative" or not said:
+        assert trace.decision.reason.endswith("It says that they do not hold the answer.")
+
+
+@pytest.mark.parametrize("name", ["standard", "drafter", "multihop"])
+async def test_a_run_that_is_stopped_while_it_writes_has_counted_what_it_read(
+    name: PipelineName, store: ChromaStore
+) -> None:
+    """The prompt is nearly all that such a run costs."""
+    growing = TraceFold()
+    async with aclosing(made(name, store).run(Request(question=QUESTION, collection="documents"))) as stream:
+        async for event in stream:
+            growing.apply(event)
+            if isinstance(event, AnswerToken | HopToken):
+                break
+    usage = growing.trace.usage
+    read = usage.drafter if WRITERS[name] == "drafter" else usage.verifier
+    assert read.prompt_tokens > 0
+    assert usage.drafter.prompt_tokens + usage.verifier.prompt_tokens == read.prompt_tokens
+
+
+async def test_the_question_is_kept_as_it_was_asked_of_the_models(
+    name: PipelineName, store: ChromaStore
+) -> None:
+    """A line break from a terminal and none from the page must not make two questions of one."""
+    trace = fold(await events_of(made(name, store), f"  How many watt-hours\n{QUESTION[20:]} "))
+    assert trace.question == QUESTION
 
 
 async def test_a_broken_model_is_one_sentence(name: PipelineName, store: ChromaStore) -> None:
