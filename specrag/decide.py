@@ -4,7 +4,8 @@ Equal answers do not compete with each other: their masses (`scoring.mass`) are 
 most mass wins, and its best draft speaks for it. Equal means equal normalised text: near-equal answers are
 not pooled, because "Paris" agrees with "Paris, France" and with "Paris, Texas", which do not agree; they are
 only kept from being called a dispute (`dispute`). An abstention is likely under every model and would win by
-likelihood, so it is left out unless every draft abstains.
+likelihood, so it is left out unless every draft abstains. Drafts that failed never fail the run here: the
+verifier may still answer from all passages, and says so itself if it cannot.
 """
 
 import math
@@ -12,8 +13,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from specrag.dispute import conflict_of, sides_of
-from specrag.errors import ModelError
-from specrag.scoring import Weights, combine, mass
+from specrag.scoring import Weights, combine, mass, unknown
 from specrag.text import normalise_answer
 from specrag.types import Answer, Decision, Draft, Passage, Side, Verdict
 
@@ -52,10 +52,8 @@ def decide(
     """Choose the answer, or say why none of the drafts can give it.
 
     Without `pool` the best single draft wins, as in the paper. An answer is good enough if one of its drafts
-    reaches the threshold. `passages` give a dispute its titles and dates.
-
-    Raises:
-        ModelError: every draft failed.
+    reaches the threshold; one of which nothing is known that has a weight scores 0. `passages` give a dispute
+    its titles and dates.
     """
     scored = tuple(
         replace(draft, scores=replace(draft.scores, combined=combine(draft.scores, weights)))
@@ -63,24 +61,26 @@ def decide(
         else draft
         for draft in drafts
     )
-    usable = [index for index, draft in enumerate(scored) if draft.usable]
     contest = in_contest(scored)
-    if not usable:
-        return _none_usable(scored)
     if not contest:
-        reason = f"All {len(usable)} drafts say that their passages do not hold the answer."
-        return _without_draft(scored, Decision(kind="abstained", draft_index=None, reason=reason))
+        return _without_draft(scored, _none_answers(scored))
+    missing = _missing(scored, contest, weights)
     top = max(_combined(scored[index]) for index in contest)
     if top < threshold:
+        best = f"The best draft scores {top:.2f}, below" if top else "No draft has a score to reach"
         reason = (
-            f"The best draft scores {top:.2f}, below the threshold of {threshold:.2f}, so the verifier "
-            "answers from all passages."
+            f"{best} the threshold of {threshold:.2f}, so the verifier answers from all passages.{missing}"
         )
         return _without_draft(scored, Decision(kind="fallback", draft_index=None, reason=reason))
     pools = _pools(scored, contest, threshold=threshold, pool=pool)
     total = math.fsum(_mass(scored[index]) for index in contest)
     return _selected(
-        scored, pools, total, sides=_sides(scored, pools, threshold, passages), passages=passages
+        scored,
+        pools,
+        total,
+        reason=f"{_reason(scored, pools, total, threshold)}{missing}",
+        sides=_sides(scored, pools, threshold, passages),
+        passages=passages,
     )
 
 
@@ -105,12 +105,26 @@ def with_verdicts(drafts: Sequence[Draft], verdicts: Sequence[Verdict]) -> tuple
     )
 
 
-def _none_usable(drafts: tuple[Draft, ...]) -> Ruling:
-    errors = [draft.error for draft in drafts if draft.finish_reason == "error" and draft.error]
-    if len(errors) == len(drafts):
-        raise ModelError(f"None of the {len(drafts)} drafts could be written: {errors[0]}")
-    reason = f"None of the {len(drafts)} drafts holds an answer, so the verifier answers from all passages."
-    return _without_draft(drafts, Decision(kind="fallback", draft_index=None, reason=reason))
+def _none_answers(drafts: Sequence[Draft]) -> Decision:
+    """No draft gives an answer: all of them abstain, or some hold none and the verifier has to find it."""
+    abstained = sum(draft.usable and draft.abstained for draft in drafts)
+    if abstained == len(drafts):
+        who = "The only draft says that its" if abstained == 1 else f"All {abstained} drafts say that their"
+        reason = f"{who} passages do not hold the answer."
+        return Decision(kind="abstained", draft_index=None, reason=reason)
+    failed = [draft for draft in drafts if draft.finish_reason == "error"]
+    why = next((f": {draft.error.rstrip('.')}" for draft in failed if draft.error), "")
+    counts = (
+        (abstained, "abstained"),
+        (len(drafts) - abstained - len(failed), "wrote no answer"),
+        (len(failed), f"failed{why}"),
+    )
+    found = [f"{count} {what}" for count, what in counts if count]
+    who = f"None of the {len(drafts)} drafts gives an answer ({', '.join(found)})"
+    if len(drafts) == 1:
+        who = f"The only draft {found[0].removeprefix('1 ')}"
+    reason = f"{who}, so the verifier answers from all passages."
+    return Decision(kind="fallback", draft_index=None, reason=reason)
 
 
 def _without_draft(drafts: tuple[Draft, ...], decision: Decision) -> Ruling:
@@ -119,8 +133,13 @@ def _without_draft(drafts: tuple[Draft, ...], decision: Decision) -> Ruling:
 
 
 def begun(text: str) -> str:
-    """A draft goes on in mid-sentence; its answer stands alone and begins like a sentence."""
-    return text[:1].upper() + text[1:]
+    """A draft goes on in mid-sentence; its answer stands alone and begins like a sentence.
+
+    A word with capitals of its own is written as its owner writes it: mRNA, iPhone.
+    """
+    word = text.split(maxsplit=1)[:1]
+    own = any(character.isupper() for rest in word for character in rest[1:])
+    return text if own else text[:1].upper() + text[1:]
 
 
 def _combined(draft: Draft) -> float:
@@ -156,17 +175,19 @@ def _selected(
     pools: Sequence[_Pool],
     total: float,
     *,
+    reason: str,
     sides: tuple[Side, ...],
     passages: Sequence[Passage],
 ) -> Ruling:
     first = pools[0]
     best = first.members[0]
     contest = sum(len(pool.members) for pool in pools)
-    lead = first.strength - (pools[1].strength if len(pools) > 1 else 0.0)
+    rival = _rival(pools)
+    lead = first.strength - (rival.strength if rival else 0.0)
     decision = Decision(
         kind="selected",
         draft_index=best,
-        reason=_reason(drafts, pools, total),
+        reason=reason,
         margin=max(0.0, lead / total),
         agreement=len(first.members) / contest,
         conflict=conflict_of(sides, passages),
@@ -178,6 +199,11 @@ def _selected(
         confidence=min(1.0, first.strength / total),
     )
     return Ruling(drafts=drafts, decision=decision, answer=answer)
+
+
+def _rival(pools: Sequence[_Pool]) -> _Pool | None:
+    """The strongest other answer, good enough or not; the first of equals."""
+    return max(pools[1:], key=lambda pool: pool.strength, default=None)
 
 
 def _sides(
@@ -194,13 +220,14 @@ def _sides(
     return sides_of(drafts, [first.members, *(pool.members for pool in pools[1:] if close(pool))], passages)
 
 
-def _reason(drafts: Sequence[Draft], pools: Sequence[_Pool], total: float) -> str:
+def _reason(drafts: Sequence[Draft], pools: Sequence[_Pool], total: float, threshold: float) -> str:
     """Why this draft, in words built from the numbers."""
     first = pools[0]
     best = first.members[0]
     others = _numbers(first.members[1:])
     share = f"{first.strength / total:.0%} of the score mass"
-    text = f"Draft {best + 1} scores {_combined(drafts[best]):.2f}"
+    score = drafts[best].scores.combined
+    text = f"Draft {best + 1} {'has no score' if score is None else f'scores {score:.2f}'}"
     pooled = first.counted == first.members
     if others and pooled:
         text += f" and {others} the same answer; together they hold {share}"
@@ -208,9 +235,12 @@ def _reason(drafts: Sequence[Draft], pools: Sequence[_Pool], total: float) -> st
         text += f" and holds {share}"
     else:
         text += "; no other draft gives an answer"
-    if len(pools) > 1:
-        rival = pools[1].members[0]
-        text += f", the next answer (draft {rival + 1}) {pools[1].strength / total:.0%}"
+    rival = _rival(pools)
+    if rival:
+        other = rival.members[0]
+        text += f", the next answer (draft {other + 1}) {rival.strength / total:.0%}"
+        if _combined(drafts[other]) < threshold and rival.strength >= first.strength:
+            text += f", which does not count: no draft of it reaches the threshold of {threshold:.2f}"
     text += "."
     if others and not pooled:
         text += (
@@ -226,5 +256,22 @@ def _numbers(indices: Sequence[int]) -> str:
     """Which drafts give something: "draft 2 gives", "drafts 2 and 3 give"; empty for none."""
     if not indices:
         return ""
+    return f"{_drafts(indices)} {'gives' if len(indices) == 1 else 'give'}"
+
+
+def _drafts(indices: Sequence[int]) -> str:
     numbers = " and ".join(str(index + 1) for index in sorted(indices))
-    return f"draft {numbers} gives" if len(indices) == 1 else f"drafts {numbers} give"
+    return f"draft {numbers}" if len(indices) == 1 else f"drafts {numbers}"
+
+
+def _missing(drafts: Sequence[Draft], contest: Sequence[int], weights: Weights) -> str:
+    """Which scores have a weight and are not known, of all drafts of the contest or of some; mostly empty."""
+    without: dict[str, list[int]] = {}
+    for index in contest:
+        for name in unknown(drafts[index].scores, weights):
+            without.setdefault(name, []).append(index)
+    named = [
+        name if len(indices) == len(contest) else f"{name} of {_drafts(indices)}"
+        for name, indices in without.items()
+    ]
+    return f" Not known, so not counted: {'; '.join(named)}." if named else ""

@@ -2,22 +2,25 @@
 
 Scores are known, and deciding is arithmetic. Only text that no model has written cannot be had this way: a
 run that would now fall back, or whose verifier would now read other drafts, has a decision and no answer.
+Nor can a score that the run did not ask for: it is named and left out, and refused where nothing else counts.
 """
 
 from dataclasses import dataclass, replace
-from typing import Any, Literal, TypeAlias, assert_never
+from typing import Any, Final, Literal, TypeAlias, assert_never
 
 from pydantic import ValidationError
 
 from specrag.config import PRESETS, ScoreWeights
 from specrag.decide import Ruling, decide, in_contest
 from specrag.errors import TraceError, UsageError
-from specrag.scoring import Weights
-from specrag.synthesise import synthesised
+from specrag.scoring import Weights, unknown
+from specrag.synthesise import synthesised, written_decision
 from specrag.tracing.trace import Trace
+from specrag.types import Decision
 
 _Wanted: TypeAlias = Literal["nothing", "fallback", "synthesis"]
 """The text that the verifier has to write after a ruling."""
+_UNWRITTEN: Final = " In this run it has not, so there is no answer to show."
 _COMPONENTS = tuple(PRESETS["default"])
 
 
@@ -30,19 +33,38 @@ class _Terms:
     pool: bool
     synthesise: bool
 
-    def rule(self, trace: Trace, drafts: int | None = None) -> Ruling:
-        return decide(
-            trace.drafts[:drafts],
-            weights=self.weights,
-            threshold=self.threshold,
-            pool=self.pool,
-            passages=trace.passages,
-        )
+    def rule(self, trace: Trace, drafts: int | None = None) -> "_Ruled":
+        def under(threshold: float) -> Ruling:
+            return decide(
+                trace.drafts[:drafts],
+                weights=self.weights,
+                threshold=threshold,
+                pool=self.pool,
+                passages=trace.passages,
+            )
 
-    def wanted(self, ruling: Ruling) -> _Wanted:
-        if ruling.answer is None:
+        return _Ruled(ruling=under(self.threshold), best=under(0.0), synthesise=self.synthesise)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Ruled:
+    """What the drafts decide, before the verifier writes anything."""
+
+    ruling: Ruling
+    best: Ruling
+    """The same without a threshold: what stands when a fallback cannot be written."""
+    synthesise: bool
+
+    @property
+    def wanted(self) -> _Wanted:
+        if self.ruling.answer is None:
             return "fallback"
-        return "synthesis" if self.synthesise and ruling.decision.kind == "selected" else "nothing"
+        return "synthesis" if self.synthesise and self.ruling.decision.kind == "selected" else "nothing"
+
+    @property
+    def contest(self) -> set[str]:
+        """Subset ids of the drafts that a synthesis is written from."""
+        return {self.ruling.drafts[index].subset_id for index in in_contest(self.ruling.drafts)}
 
 
 def decide_again(
@@ -55,14 +77,14 @@ def decide_again(
 ) -> Trace:
     """The trace as it would be under these settings; None leaves one as the run had it.
 
-    `drafts` keeps only the first so many. The answer is None where a model would have to write it anew, and
-    the decision's reason then says so. A trace in which nothing was decided between drafts (standard RAG, a
-    run that failed before) comes back as it is.
+    `drafts` keeps the first so many drafts of this run; a run with so many subsets would have divided its
+    passages otherwise. The answer is None where a model would have to write it anew, and the decision's
+    reason then says so. A trace in which nothing was decided between drafts (standard RAG, a run that failed
+    before) comes back as it is.
 
     Raises:
-        UsageError: `drafts` is below 1, or `threshold` not in [0, 1].
+        UsageError: `drafts` is below 1, `threshold` not in [0, 1], or `weights` count only what is not known.
         TraceError: the settings in the trace cannot be read.
-        ModelError: every draft that is kept failed.
     """
     if drafts is not None and drafts < 1:
         raise UsageError(f"At least one draft is needed to decide; {drafts} were asked for.")
@@ -78,47 +100,78 @@ def decide_again(
         pool=terms.pool if pool is None else pool,
     )
     before, after = terms.rule(trace), asked.rule(trace, drafts)
-    return _with(trace, _outcome(trace, before, after, terms.wanted(before), asked.wanted(after)), asked)
+    if weights is not None:
+        _check_known(after.ruling, weights)
+    return _with(trace, _outcome(trace, before, after), asked)
 
 
-def _outcome(trace: Trace, before: Ruling, after: Ruling, had: _Wanted, wanted: _Wanted) -> Ruling:
+def _check_known(ruling: Ruling, weights: Weights) -> None:
+    contest = [ruling.drafts[index].scores for index in in_contest(ruling.drafts)]
+    if contest and all(scores.combined is None for scores in contest):
+        names = " and ".join(unknown(contest[0], weights))
+        raise UsageError(
+            f"These weights count only {names}, which this run did not find out; give another score a weight."
+        )
+
+
+def _outcome(trace: Trace, before: _Ruled, after: _Ruled) -> Ruling:
     """The new ruling with the text that the verifier wrote in this run, if it is still the text it wants."""
-    stored = trace.decision
-    assert stored is not None
-    match wanted:
+    assert trace.decision is not None
+    match after.wanted:
+        case "nothing" if before.wanted == "nothing":
+            return _noted(after.ruling, _added(trace.decision, before.ruling.decision))
         case "nothing":
-            return after
-        case "fallback" if had == stored.kind == "fallback":
-            reason = f"{after.decision.reason}{_added(stored.reason, before)}"
-            return replace(after, decision=replace(stored, reason=reason), answer=trace.answer)
-        case "synthesis" if had == "synthesis" and _contest(after) == _contest(before):
-            if stored.kind == "synthesised":
-                return _synthesised(trace, after)
-            reason = f"{after.decision.reason}{_added(stored.reason, before)}"
-            return replace(after, decision=replace(after.decision, reason=reason))
+            return after.ruling
+        case "fallback" if before.wanted == "fallback":
+            return _fallen_back(trace, trace.decision, before, after)
         case "fallback":
-            reason = f"{after.decision.reason} In this run it has not, so there is no answer to show."
-            return replace(after, decision=replace(after.decision, reason=reason))
+            return _noted(after.ruling, _UNWRITTEN)
+        case "synthesis" if before.wanted == "synthesis" and after.contest == before.contest:
+            return _again_written(trace, trace.decision, before, after)
         case "synthesis":
-            count = len(_contest(after))
-            reason = (
-                f"The verifier would write one answer from {count} {'draft' if count == 1 else 'drafts'}. "
-                f"In this run it has not, so there is no answer to show. {after.decision.reason}"
-            )
-            decision = replace(after.decision, kind="synthesised", reason=reason)
-            return replace(after, decision=decision, answer=None)
+            return _to_be_written(after)
         case _:
-            assert_never(wanted)
+            assert_never(after.wanted)
 
 
-def _added(reason: str, before: Ruling) -> str:
-    """What the writing of the answer has added to the reason of the ruling before it."""
-    base = before.decision.reason
-    return reason.removeprefix(base) if reason.startswith(base) else ""
+def _fallen_back(trace: Trace, stored: Decision, before: _Ruled, after: _Ruled) -> Ruling:
+    """A fallback keeps its text; where the verifier could not write it, the best draft stands again."""
+    added = _added(stored, before.ruling.decision)
+    if stored.kind == "fallback":
+        reason = f"{after.ruling.decision.reason}{added}"
+        return replace(after.ruling, decision=replace(stored, reason=reason), answer=trace.answer)
+    if after.best.answer is None:
+        return _noted(after.ruling, _UNWRITTEN)
+    why = added.removesuffix(before.best.decision.reason)
+    reason = f"{after.ruling.decision.reason}{why}{after.best.decision.reason}"
+    return replace(after.best, decision=replace(after.best.decision, reason=reason))
 
 
-def _contest(ruling: Ruling) -> set[str]:
-    return {ruling.drafts[index].subset_id for index in in_contest(ruling.drafts)}
+def _again_written(trace: Trace, stored: Decision, before: _Ruled, after: _Ruled) -> Ruling:
+    if stored.kind != "synthesised":
+        return _noted(after.ruling, _added(stored, before.ruling.decision))
+    return _noted(_synthesised(trace, after.ruling), _added(stored, written_decision(before.ruling)))
+
+
+def _to_be_written(after: _Ruled) -> Ruling:
+    count = len(after.contest)
+    reason = (
+        f"The verifier would write one answer from {count} {'draft' if count == 1 else 'drafts'}."
+        f"{_UNWRITTEN} {after.ruling.decision.reason}"
+    )
+    decision = replace(after.ruling.decision, kind="synthesised", reason=reason)
+    return replace(after.ruling, decision=decision, answer=None)
+
+
+def _noted(ruling: Ruling, added: str) -> Ruling:
+    decision = ruling.decision
+    return replace(ruling, decision=replace(decision, reason=f"{decision.reason}{added}"))
+
+
+def _added(stored: Decision, before: Decision) -> str:
+    """What verifying and writing have added to the reason of the decision before it."""
+    reason = stored.reason
+    return reason.removeprefix(before.reason) if reason.startswith(before.reason) else ""
 
 
 def _synthesised(trace: Trace, ruling: Ruling) -> Ruling:

@@ -75,19 +75,33 @@ def self_reflection(choice: Mapping[str, float]) -> float | None:
 
 def combine(scores: Scores, weights: Weights) -> float | None:
     """Weighted geometric mean of the components that are known and have a weight; None if there is none."""
-    components = (
-        (scores.draft, weights.draft),
-        (scores.self_containment, weights.self_containment),
-        (scores.self_reflection, weights.self_reflection),
-        (scores.grounded, weights.grounded),
-        (scores.relevance, weights.relevance),
-    )
-    known = [(max(value, FLOOR), weight) for value, weight in components if value is not None and weight > 0]
+    known = [
+        (max(value, FLOOR), weight)
+        for value, weight in _components(scores, weights).values()
+        if value is not None and weight > 0
+    ]
     if not known:
         return None
     total = math.fsum(weight for _, weight in known)
     mean = math.fsum(weight * math.log(value) for value, weight in known) / total
     return min(1.0, math.exp(mean))
+
+
+def unknown(scores: Scores, weights: Weights) -> list[str]:
+    """Names of the components that have a weight and are not known."""
+    found = _components(scores, weights).items()
+    return [name for name, (value, weight) in found if value is None and weight > 0]
+
+
+def _components(scores: Scores, weights: Weights) -> dict[str, tuple[float | None, float]]:
+    """Every component with its weight, under the name that a person reads."""
+    return {
+        "the draft's own probability": (scores.draft, weights.draft),
+        "self-containment": (scores.self_containment, weights.self_containment),
+        "self-reflection": (scores.self_reflection, weights.self_reflection),
+        "groundedness": (scores.grounded, weights.grounded),
+        "relevance": (scores.relevance, weights.relevance),
+    }
 
 
 def mass(combined: float | None) -> float:

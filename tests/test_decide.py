@@ -6,8 +6,7 @@ from dataclasses import replace
 import pytest
 
 from specrag.config import ScoreWeights
-from specrag.decide import NO_ANSWER, decide
-from specrag.errors import ModelError
+from specrag.decide import NO_ANSWER, begun, decide
 from specrag.types import Draft, FinishReason, Passage, Scores
 
 ONE = ScoreWeights(draft=1, self_containment=0, self_reflection=0, relevance=0)
@@ -76,6 +75,26 @@ def test_when_all_abstain_the_answer_says_so() -> None:
     assert (ruling.decision.kind, ruling.decision.draft_index) == ("abstained", None)
     assert ruling.answer is not None
     assert ruling.answer.text == NO_ANSWER
+    assert ruling.decision.reason == "All 3 drafts say that their passages do not hold the answer."
+    alone = decide(drafts[:1], weights=ONE, threshold=0).decision
+    assert alone.kind == "abstained"
+    assert alone.reason == "The only draft says that its passages do not hold the answer."
+
+
+def test_one_abstention_does_not_speak_for_drafts_that_went_wrong() -> None:
+    """One abstention beside three drafts without an answer was told as "all drafts abstained"."""
+    drafts = [
+        draft(0, "Not in the passages.", 0.9, abstained=True),
+        draft(1, "", 0.9),
+        draft(2, "", 0.9, finish="error"),
+        draft(3, "", 0.9, finish="error"),
+    ]
+    ruling = decide(drafts, weights=ONE, threshold=0)
+    assert (ruling.decision.kind, ruling.answer) == ("fallback", None)
+    assert ruling.decision.reason == (
+        "None of the 4 drafts gives an answer (1 abstained, 1 wrote no answer, 2 failed: out of memory), so "
+        "the verifier answers from all passages."
+    )
 
 
 def test_a_failed_draft_does_not_sink_the_others() -> None:
@@ -83,9 +102,11 @@ def test_a_failed_draft_does_not_sink_the_others() -> None:
     assert decide(drafts, weights=ONE, threshold=0).decision.draft_index == 1
 
 
-def test_all_failed_is_an_error_with_the_reason() -> None:
-    with pytest.raises(ModelError, match="out of memory"):
-        decide([draft(0, "", 0.9, finish="error")], weights=ONE, threshold=0)
+def test_when_all_failed_the_verifier_still_answers() -> None:
+    """Drafts that are too long for the drafter say nothing of the verifier, which may read a shorter prompt."""
+    ruling = decide([draft(number, "", 0.9, finish="error") for number in range(2)], weights=ONE, threshold=0)
+    assert (ruling.decision.kind, ruling.answer) == ("fallback", None)
+    assert "(2 failed: out of memory), so the verifier answers" in ruling.decision.reason
 
 
 def test_below_the_threshold_the_verifier_must_answer() -> None:
@@ -134,7 +155,20 @@ def test_a_distant_answer_or_one_from_the_same_passages_is_no_conflict() -> None
 
 def test_drafts_whose_scores_are_all_unknown_still_end_in_a_decision() -> None:
     unknown = [replace(item, scores=Scores()) for item in contest([0.5, 0.5])]
-    assert decide(unknown, weights=ONE, threshold=0).decision.kind == "selected"
+    ruling = decide(unknown, weights=ONE, threshold=0)
+    assert ruling.decision.kind == "selected"
+    assert ruling.decision.reason.startswith("Draft 1 has no score and holds 50% of the score mass")
+    assert ruling.decision.reason.endswith(" Not known, so not counted: the draft's own probability.")
+    reason = decide(unknown, weights=ONE, threshold=0.2).decision.reason
+    assert reason.startswith("No draft has a score to reach the threshold of 0.20, so the verifier answers")
+
+
+def test_a_score_that_one_draft_lacks_is_named() -> None:
+    both = ScoreWeights(draft=1, self_containment=0, self_reflection=1, relevance=0)
+    known = replace(draft(1, "B", 0.5), scores=Scores(draft=0.5, self_reflection=0.9))
+    reason = decide([draft(0, "A", 0.5), known], weights=both, threshold=0).decision.reason
+    assert reason.endswith("%. Not known, so not counted: self-reflection of draft 1.")
+    assert "Not known" not in decide([known], weights=both, threshold=0).decision.reason
 
 
 def test_a_dispute_has_its_sides_in_the_decision_the_chosen_one_first() -> None:
@@ -214,6 +248,23 @@ def test_any_draft_above_the_threshold_is_good_enough() -> None:
     ruling = decide(drafts, weights=ONE, threshold=0.55)
     assert (ruling.decision.kind, ruling.decision.draft_index) == ("selected", 2)
     assert ruling.decision.margin == 0.0
+    assert ruling.decision.reason == (
+        "Draft 3 scores 0.60 and holds 46% of the score mass, the next answer (draft 1) 54%, which does not "
+        "count: no draft of it reaches the threshold of 0.55."
+    )
+
+
+def test_the_next_answer_is_the_strongest_other_one_good_enough_or_not() -> None:
+    drafts = [
+        draft(0, "One", 0.7),
+        *(draft(number, "Two", 0.55) for number in (1, 2)),
+        draft(3, "Three", 0.6),
+    ]
+    # cubes: 0.343; 0.166375 twice, together 0.33275; 0.216; all together 0.89175
+    decision = decide(drafts, weights=ONE, threshold=0.6).decision
+    assert decision.draft_index == 0
+    assert decision.margin == pytest.approx((0.343 - 0.33275) / 0.89175)
+    assert decision.reason.endswith("holds 38% of the score mass, the next answer (draft 2) 37%.")
 
 
 def test_titles_and_dates_come_from_the_passages() -> None:
@@ -237,3 +288,24 @@ def test_titles_and_dates_come_from_the_passages() -> None:
         "Sources disagree: Manual (2023-09-04) says “180 kg”, but Bulletin (2025-03-10) says “160 kg”. "
         "The source of 2025-03-10 is the newer one."
     )
+
+
+@pytest.mark.parametrize(
+    ("draft_text", "answer"),
+    [
+        ("the firm was sold.", "The firm was sold."),
+        ("a", "A"),
+        ("", ""),
+        ("640 Wh", "640 Wh"),
+        ("e-mail", "E-mail"),
+        ("élan", "Élan"),
+        ("mRNA vaccines", "mRNA vaccines"),
+        ("iPhone", "iPhone"),
+        ("pH 7", "pH 7"),
+        ("Ada Brennick", "Ada Brennick"),
+    ],
+)
+def test_an_answer_begins_like_a_sentence_unless_its_first_word_is_spelled_otherwise(
+    draft_text: str, answer: str
+) -> None:
+    assert begun(draft_text) == answer

@@ -1,6 +1,6 @@
 """Deciding a stored run again: the same settings give the same run, others what they would have given."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -8,6 +8,7 @@ import pytest
 
 from specrag.config import ScoreWeights
 from specrag.errors import ModelError, TraceError, UsageError
+from specrag.models.base import ScoreRequest, TokenScores
 from specrag.models.scripted import ScriptedModel, Written
 from specrag.redecide import decide_again
 from specrag.retrieval.chroma import ChromaStore
@@ -258,6 +259,64 @@ def test_impossible_wishes_are_refused() -> None:
         decide_again(made(GOOD), threshold=1.5)
 
 
-def test_when_only_failed_drafts_are_kept_there_is_nothing_to_decide() -> None:
-    with pytest.raises(ModelError, match="out of memory"):
-        decide_again(made(FAILED, GOOD), drafts=1)
+def test_when_only_failed_drafts_are_kept_the_verifier_would_have_to_answer() -> None:
+    again = decide_again(made(FAILED, GOOD), drafts=1)
+    assert again.answer is None
+    assert again.decision is not None
+    assert again.decision.kind == "fallback"
+    assert again.decision.reason == (
+        "The only draft failed: out of memory, so the verifier answers from all passages. "
+        "In this run it has not, so there is no answer to show."
+    )
+
+
+async def test_weights_on_what_was_not_measured_are_refused(store: ChromaStore) -> None:
+    """Groundedness is only scored on request; without it the first draft won with a score of 0.00."""
+    only = ScoreWeights(draft=0, self_containment=0, self_reflection=0, relevance=0, grounded=1)
+    trace = await run(store)
+    with pytest.raises(UsageError, match="count only groundedness, which this run did not find out"):
+        decide_again(trace, weights=only)
+    assert decide_again(await run(store, grounded=True), weights=only).answer is not None
+
+
+async def test_a_score_that_was_not_measured_is_named_beside_the_others(store: ChromaStore) -> None:
+    again = decide_again(await run(store), weights=SELF.model_copy(update={"grounded": 2.0}))
+    alone = decide_again(await run(store), weights=SELF)
+    assert again.decision is not None
+    assert alone.decision is not None
+    assert again.decision.reason == f"{alone.decision.reason} Not known, so not counted: groundedness."
+    assert again.answer == alone.answer
+
+
+class CannotScore(ScriptedModel):
+    """A verifier that writes, and refuses to score."""
+
+    async def score(self, requests: Sequence[ScoreRequest]) -> list[TokenScores]:
+        raise ModelError(f"{len(requests)} drafts are too many for this server.")
+
+
+@pytest.mark.parametrize("settings", [{}, {"threshold": 0.99}, {"decision": "synthesise"}, {"weights": SELF}])
+async def test_drafts_that_nobody_verified_are_decided_the_same_again(
+    store: ChromaStore, settings: dict[str, Any]
+) -> None:
+    trace = await run(store, CannotScore(verifier), **settings)
+    assert trace.decision is not None
+    assert "too many for this server" in trace.decision.reason
+    assert decide_again(trace) == trace
+
+
+@pytest.mark.parametrize("decision", ["select", "synthesise"])
+async def test_a_draft_that_stands_for_a_fallback_stands_again(store: ChromaStore, decision: str) -> None:
+    """The verifier could not answer afresh, so the best draft did although it is below the threshold."""
+
+    def gone(_: str) -> Written:
+        raise ModelError("the server went away")
+
+    trace = await run(store, ScriptedModel(gone, judge=judge), threshold=0.99, decision=decision)
+    assert trace.decision is not None
+    assert trace.decision.kind == "selected"
+    assert decide_again(trace) == trace
+    again = decide_again(trace, threshold=0.98)
+    assert again.answer == trace.answer
+    assert again.decision is not None
+    assert again.decision.reason == trace.decision.reason.replace("threshold of 0.99", "threshold of 0.98")

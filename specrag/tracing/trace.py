@@ -9,6 +9,8 @@ from dataclasses import dataclass, field, replace
 from typing import Any, assert_never
 
 from specrag import events as e
+from specrag.decide import begun
+from specrag.text import without_citations
 from specrag.types import (
     Answer,
     Decision,
@@ -57,7 +59,8 @@ class Trace:
     decision: Decision | None = None
     answer: Answer | None = None
     answer_tokens: tuple[TokenLogprob, ...] = ()
-    """Tokens of an answer that one model wrote itself; empty when a draft is the answer."""
+    """Tokens of an answer that one model wrote itself; empty when a draft is the answer, as it is when the
+    verifier's text was put aside."""
     spans: tuple[Span, ...] = ()
     usage: Usage = field(default_factory=Usage)
     error: ErrorInfo | None = None
@@ -169,7 +172,7 @@ def _step(trace: Trace, event: e.Event) -> Trace:  # noqa: C901, PLR0911, PLR091
         case e.AnswerToken():
             return _answering(trace, event)
         case e.Answered():
-            return replace(trace, answer=event.answer)
+            return _answered(trace, event.answer)
         case e.UsageCounted():
             return replace(trace, usage=_counted(trace.usage, event))
         case e.RunFinished():
@@ -241,6 +244,16 @@ def _answering(trace: Trace, event: e.AnswerToken) -> Trace:
         return trace
     token = TokenLogprob(text=event.text, logprob=event.logprob, part="answer", at_ms=event.at_ms)
     return replace(trace, answer_tokens=(*trace.answer_tokens, token))
+
+
+def _answered(trace: Trace, answer: Answer) -> Trace:
+    """The final answer keeps the tokens that it is made of: those of a text that was put aside are dropped.
+
+    Spaces around it, its first letter and the numbers of drafts that a synthesis cites may differ.
+    """
+    written = begun(without_citations("".join(token.text for token in trace.answer_tokens)))
+    kept = trace.answer_tokens if written == begun(without_citations(answer.text)) else ()
+    return replace(trace, answer=answer, answer_tokens=kept)
 
 
 def _counted(usage: Usage, event: e.UsageCounted) -> Usage:

@@ -12,6 +12,7 @@ from specrag.claims import agree, contradict
 from specrag.config import ScoreWeights
 from specrag.decide import Ruling, decide, in_contest
 from specrag.scoring import combine, geometric_mean, mass
+from specrag.text import normalise_answer
 from specrag.types import Draft, Scores
 
 COMPONENTS = ("draft", "self_containment", "self_reflection", "grounded", "relevance")
@@ -161,6 +162,45 @@ def test_the_verifier_starts_afresh_if_and_only_if_no_draft_reaches_the_threshol
     assert (ruling.decision.kind == "fallback") == (best < threshold) == (ruling.answer is None)
     if ruling.answer is not None:
         assert (chosen(ruling).scores.combined or 0) >= threshold
+
+
+@given(st.lists(st.sampled_from(["abstained", "empty", "error"]), min_size=1, max_size=6), st.floats(0, 1))
+def test_there_is_no_answer_if_and_only_if_every_draft_says_so(outcomes: list[str], threshold: float) -> None:
+    """A draft that failed or stayed empty has not read that its passages hold nothing."""
+    made = [
+        Draft(
+            subset_id=f"s{number}",
+            answer="Not in the passages." if outcome == "abstained" else "",
+            abstained=outcome == "abstained",
+            finish_reason="error" if outcome == "error" else "stop",
+            error="out of memory" if outcome == "error" else None,
+        )
+        for number, outcome in enumerate(outcomes)
+    ]
+    decision = decide(made, weights=ScoreWeights(), threshold=threshold).decision
+    assert decision.kind == ("abstained" if set(outcomes) == {"abstained"} else "fallback")
+    for outcome, word in (("abstained", "abstained"), ("empty", "wrote no answer"), ("error", "failed")):
+        count = outcomes.count(outcome)
+        assert (word in decision.reason) == (0 < count and decision.kind == "fallback")
+        if 0 < count < len(outcomes):
+            assert f"{count} {word}" in decision.reason
+
+
+@given(drafts(), weights, st.booleans(), st.floats(0, 1))
+def test_the_margin_is_the_lead_over_the_strongest_other_answer(
+    made: tuple[Draft, ...], chosen_weights: ScoreWeights, pool: bool, threshold: float
+) -> None:
+    """An answer that is strong and yet below the threshold is the next one all the same."""
+    ruling = decide(made, weights=chosen_weights, threshold=threshold, pool=pool)
+    assume(ruling.answer is not None)
+    masses: dict[str, list[float]] = {}
+    for index in in_contest(made):
+        draft = ruling.drafts[index]
+        masses.setdefault(normalise_answer(draft.answer), []).append(mass(draft.scores.combined))
+    total = math.fsum(one for group in masses.values() for one in group)
+    held = {said: math.fsum(group) if pool else max(group) for said, group in masses.items()}
+    own = held.pop(normalise_answer(chosen(ruling).answer))
+    assert ruling.decision.margin == pytest.approx(max(0.0, own - max(held.values(), default=0.0)) / total)
 
 
 @given(drafts(), weights, st.booleans())
