@@ -7,13 +7,15 @@ A `Rag` is made once and asked often: it loads each part when it is first needed
 import asyncio
 import logging
 import threading
-from collections.abc import AsyncGenerator, Iterable, Iterator, Mapping, Sequence
+from collections.abc import AsyncGenerator, Callable, Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import CancelledError
 from contextlib import aclosing, contextmanager
+from functools import partial
 from pathlib import Path
 from types import TracebackType
 from typing import Any, ClassVar, Self, get_args
 
-from specrag.background import Background
+from specrag.background import CLOSED, Background, detached
 from specrag.build import Parts
 from specrag.config import Settings, load_settings
 from specrag.errors import SpecragError, StoreError, TraceError, UsageError
@@ -75,7 +77,7 @@ class Rag:
             verifier=None if isinstance(verifier, str) else verifier,
             partitioner=None if isinstance(partition, str) else partition,
         )
-        self._making = threading.Lock()
+        self._making, self._saving = threading.Lock(), threading.Lock()
         self._background = Background()
         self._sample_is_ready = False
         self._closed = False
@@ -92,11 +94,14 @@ class Rag:
         self.close()
 
     def close(self) -> None:
-        """Stop what still runs here and let go of the store and of the threads."""
+        """Stop what still runs here and let go of the store and of the threads.
+
+        Does not wait for weights or a model that are being loaded for another thread: that thread lets go of
+        everything as soon as they are there.
+        """
         self._closed = True
         self._background.close()
-        with self._making:
-            self._parts.close()
+        self._let_go()
 
     def add(
         self, paths: str | Path | Iterable[str | Path], *, collection: str = OWN
@@ -132,10 +137,14 @@ class Rag:
         Raises:
             UsageError: the question, the pipeline or a setting is wrong.
             StoreError: the collection is missing or empty.
-            RunError: the run began and gave no answer.
+            RunError: the run began and gave no answer, for one because `close` was called meanwhile.
         """
-        asking = self.ask_async(question, pipeline=pipeline, collection=collection, keep=keep, **settings)
-        return self._background.run(asking)
+        log = Recording()
+        begin = partial(self._begin, question, pipeline, collection, settings)
+        try:
+            return self._background.run(self._ask(log, begin, keep=keep))
+        except CancelledError:  # by `close`, on another thread
+            raise (RunError(fold(log.events)) if log.complete else UsageError(CLOSED)) from None
 
     async def ask_async(
         self,
@@ -147,21 +156,8 @@ class Rag:
         **settings: Any,
     ) -> Trace:
         """The same as `ask` for a caller that has an event loop; cancelling it stops the models."""
-        made, request, limit_s = await asyncio.to_thread(
-            self._begin, question, pipeline, collection, settings
-        )
-        log = Recording()
-        try:
-            await log.record(made, request, deadline_s=limit_s)
-        except asyncio.CancelledError:
-            log.cancel("The run was cancelled.")
-            raise
-        finally:
-            await self._keep(log, keep=keep)
-        trace = fold(log.events)
-        if trace.status != "done":
-            raise RunError(trace)
-        return trace
+        begin = partial(self._begin, question, pipeline, collection, settings)
+        return await self._ask(Recording(), begin, keep=keep)
 
     async def stream(
         self,
@@ -181,7 +177,7 @@ class Rag:
             UsageError: as `ask`, before the first event.
             StoreError: as `ask`, before the first event.
         """
-        made, request, _ = await asyncio.to_thread(self._begin, question, pipeline, collection, settings)
+        made, request, _ = await detached(partial(self._begin, question, pipeline, collection, settings))
         log = Recording()
         try:
             async with aclosing(log.stream(made, request)) as events:
@@ -192,6 +188,22 @@ class Rag:
             raise
         finally:
             await self._keep(log, keep=keep)
+
+    async def _ask(
+        self, log: Recording, begin: Callable[[], tuple[Pipeline, Request, float]], *, keep: bool
+    ) -> Trace:
+        made, request, limit_s = await detached(begin)
+        try:
+            await log.record(made, request, deadline_s=limit_s)
+        except asyncio.CancelledError:
+            log.cancel("The Rag was closed." if self._closed else "The run was cancelled.")
+            raise
+        finally:
+            await self._keep(log, keep=keep)
+        trace = fold(log.events)
+        if trace.status != "done":
+            raise RunError(trace)
+        return trace
 
     def _begin(
         self, question: str, pipeline: PipelineName, collection: str, overrides: Mapping[str, Any]
@@ -208,10 +220,26 @@ class Rag:
     @contextmanager
     def _open(self) -> Iterator[Parts]:
         """The parts, for one thread at a time, so that none is made twice."""
-        with self._making:
+        try:
+            with self._making:
+                self._check_open()
+                yield self._parts
+        finally:
             if self._closed:
-                raise UsageError("This Rag is closed; make a new one.")
-            yield self._parts
+                self._let_go()
+        self._check_open()
+
+    def _check_open(self) -> None:
+        if self._closed:
+            raise UsageError(CLOSED)
+
+    def _let_go(self) -> None:
+        """Close the parts, unless another thread makes one: `_open` then does it afterwards."""
+        if self._making.acquire(blocking=False):
+            try:
+                self._parts.close()
+            finally:
+                self._making.release()
 
     def _check(self, parts: Parts, collection: str) -> None:
         if collection == SAMPLE and not self._sample_is_ready:
@@ -231,13 +259,15 @@ class Rag:
     async def _keep(self, log: Recording, *, keep: bool) -> None:
         if not keep or not log.complete:
             return
+        # handed over at once and no task: what is cancelled a second time, by `close`, must not lose the run
+        saving = asyncio.get_running_loop().run_in_executor(None, self._save, log.events)
         try:
-            await asyncio.shield(asyncio.to_thread(self._save, log.events))
+            await asyncio.shield(saving)
         except TraceError:  # the answer is worth more than its trace
             _log.warning("the run could not be kept", exc_info=True)
 
     def _save(self, events: Sequence[Event]) -> None:
-        with self._making:
+        with self._saving:
             traces = self._parts.traces
         traces.save(fold(events), events)
 

@@ -1,53 +1,103 @@
-"""An event loop in a thread of its own, so that plain calls work even where a loop is running already.
+"""Work away from the caller's loop: a loop in a thread of its own, and single calls that nobody waits for.
 
-A notebook cell runs inside a loop and cannot start another one; a coroutine handed to this thread does not
-care. The thread is a daemon and begins with the first call.
+A notebook cell runs inside a loop and cannot start another one; a coroutine handed to the loop here does not
+care. The threads are daemons and begin when they are needed, so neither Ctrl-C nor the end of the process
+waits for a download.
 """
 
 import asyncio
 import threading
-from collections.abc import Coroutine
+from collections.abc import Callable, Coroutine
 from concurrent.futures import Future
 from typing import Any, TypeVar
 
+from specrag.errors import UsageError
+
 T = TypeVar("T")
+CLOSED = "This Rag is closed; make a new one."
 
 
 class Background:
-    """Runs coroutines and waits for them; `close` cancels what is still running and ends the thread."""
+    """Runs coroutines and waits for them; `close` cancels what is still running, and is for good."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
-        self._thread: threading.Thread | None = None
-        self._loop: Future[tuple[asyncio.AbstractEventLoop, asyncio.Event]] = Future()
+        self._serving: _Serving | None = None
+        self._closed = False
 
     def run(self, coroutine: Coroutine[Any, Any, T]) -> T:
-        """The result of `coroutine`. Leaving early, by Ctrl-C for one, cancels it."""
-        with self._lock:
-            if self._thread is None:
-                self._thread = threading.Thread(target=self._serve, name="specrag-loop", daemon=True)
-                self._thread.start()
-        loop, _ = self._loop.result()
-        running = asyncio.run_coroutine_threadsafe(coroutine, loop)
+        """The result of `coroutine`. Leaving early, by Ctrl-C for one, cancels it.
+
+        Raises:
+            UsageError: this was closed before.
+            concurrent.futures.CancelledError: this was closed meanwhile.
+        """
+        running = self._enter(coroutine)
         try:
             return running.result()
         finally:
             running.cancel()
 
     def close(self) -> None:
-        """End the thread; does nothing if it never began."""
+        """Take no more coroutines, cancel those that run, and wait until they and the thread have ended."""
         with self._lock:
-            thread, self._thread = self._thread, None
-        if thread is not None:
-            loop, closing = self._loop.result()
-            loop.call_soon_threadsafe(closing.set)
-            thread.join()
-            self._loop = Future()
+            if self._serving is not None and not self._closed:
+                self._serving.end()
+            self._closed = True
+        if self._serving is not None:
+            self._serving.join()
+
+    def _enter(self, coroutine: Coroutine[Any, Any, T]) -> "Future[T]":
+        """Under the lock, so that what is taken reaches the loop before the word that it has to end."""
+        with self._lock:
+            if self._closed:
+                coroutine.close()
+                raise UsageError(CLOSED)
+            if self._serving is None:
+                self._serving = _Serving()
+            return asyncio.run_coroutine_threadsafe(coroutine, self._serving.loop)
+
+
+class _Serving:
+    """A loop and the thread that runs it: both are there from the beginning, and end together."""
+
+    def __init__(self) -> None:
+        self.loop = asyncio.new_event_loop()
+        self._closing = asyncio.Event()
+        self._thread = threading.Thread(target=self._serve, name="specrag-loop", daemon=True)
+        self._thread.start()
+
+    def end(self) -> None:
+        """Cancel what runs, after all that was handed over before."""
+        self.loop.call_soon_threadsafe(self._closing.set)
+
+    def join(self) -> None:
+        """Wait until the loop is closed."""
+        self._thread.join()
 
     def _serve(self) -> None:
-        asyncio.run(self._until_closed())
+        with asyncio.Runner(loop_factory=lambda: self.loop) as runner:
+            runner.run(self._until_closing())
 
-    async def _until_closed(self) -> None:
-        closing = asyncio.Event()
-        self._loop.set_result((asyncio.get_running_loop(), closing))
-        await closing.wait()
+    async def _until_closing(self) -> None:
+        await self._closing.wait()
+
+
+async def detached(work: Callable[[], T]) -> T:
+    """`work`, on a thread of its own; whoever stops waiting leaves it to itself.
+
+    A loop that is closed waits for its executor, and so does the process at its end; for this thread neither.
+    """
+    result: Future[T] = Future()
+
+    def do() -> None:
+        result.set_running_or_notify_cancel()  # from here on a cancelled caller does not touch the result
+        try:
+            value = work()
+        except BaseException as error:  # noqa: BLE001 - carried to the caller, where it is raised again
+            result.set_exception(error)
+        else:
+            result.set_result(value)
+
+    threading.Thread(target=do, name="specrag-detached", daemon=True).start()
+    return await asyncio.wrap_future(result)

@@ -23,7 +23,7 @@ from specrag.partition import Partition
 from specrag.tracing.files import load_trace, save_trace
 from specrag.tracing.store import TraceStore
 from specrag.tracing.trace import Trace, fold
-from specrag.types import Passage, PipelineName, Subset
+from specrag.types import ModelInfo, Passage, PipelineName, Subset
 from tests.toys import PAGES
 
 pytestmark = pytest.mark.integration
@@ -56,6 +56,44 @@ class Endless(ScriptedModel):
             self.stopped = True
 
     stopped = False
+
+
+class SlowToLoad(ScriptedModel):
+    """Takes its time until somebody may know what it is; `loading` is set while it does."""
+
+    def __init__(self) -> None:
+        self.loading, self.loaded = threading.Event(), threading.Event()
+        super().__init__(write)
+
+    @property
+    def info(self) -> ModelInfo:
+        """Its name, after a while."""
+        self.loading.set()
+        self.loaded.wait(2 * LIMIT_S)
+        return self._info
+
+    @info.setter
+    def info(self, info: ModelInfo) -> None:
+        self._info = info
+
+
+class Asker(threading.Thread):
+    """A thread that asks one question, with its outcome."""
+
+    def __init__(self, rag: Rag) -> None:
+        super().__init__(daemon=True)
+        self._rag = rag
+        self.outcome: Trace | BaseException | None = None
+
+    def run(self) -> None:
+        try:
+            self.outcome = self._rag.ask(QUESTION)
+        except BaseException as error:  # noqa: BLE001 - carried to the test's thread
+            self.outcome = error
+
+    def end(self) -> Trace | BaseException | None:
+        self.join(LIMIT_S)
+        return self.outcome
 
 
 class Unreachable(ScriptedModel):
@@ -101,6 +139,10 @@ def with_model(options: dict[str, Any], folder: Path, model: ScriptedModel, **se
     made = Rag(drafter=model, verifier=model, **options, **settings)
     made.add([folder / f"{title}.md" for title, _ in PAGES])
     return made
+
+
+def threads(name: str) -> list[threading.Thread]:
+    return [thread for thread in threading.enumerate() if thread.name == name]
 
 
 def kept(rag: Rag, run_id: str) -> Trace:
@@ -221,6 +263,22 @@ async def test_cancelling_stops_the_model_and_keeps_the_run(options: dict[str, A
         assert newest.status == "cancelled"
 
 
+def test_a_run_that_is_cancelled_as_its_loop_ends_is_kept(
+    options: dict[str, Any], folder: Path, tmp_path: Path
+) -> None:
+    """The end of a loop cancels once more, and saving used to be a task that could be cancelled unbegun."""
+    model = Endless()
+    with with_model({**options, "home": tmp_path}, folder, model) as made:
+
+        async def leave() -> None:
+            asking = asyncio.create_task(made.ask_async(QUESTION))
+            assert await asyncio.to_thread(model.begun.wait, LIMIT_S)
+            asking.cancel()
+
+        asyncio.run(leave())
+    assert [run.status for run in TraceStore(tmp_path / "traces.db").recent()] == ["cancelled"]
+
+
 def test_ctrl_c_leaves_at_once_and_stops_the_model(options: dict[str, Any], folder: Path) -> None:
     model = Endless()
     with with_model(options, folder, model) as made:
@@ -257,30 +315,66 @@ async def test_closing_the_stream_stops_the_model_and_keeps_the_run(
 
 
 def test_close_ends_what_runs_and_what_is_closed_says_so(options: dict[str, Any], folder: Path) -> None:
-    model = Endless()
+    model, before = Endless(), threads("specrag-loop")
     made = with_model(options, folder, model)
-    outcome: list[BaseException] = []
-
-    def ask() -> None:
-        try:
-            made.ask(QUESTION)
-        except BaseException as error:  # noqa: BLE001 - carried to the test's thread
-            outcome.append(error)
-
-    asking = threading.Thread(target=ask)
+    asking = Asker(made)
     asking.start()
     assert model.begun.wait(LIMIT_S)
     made.close()
-    asking.join(LIMIT_S)
-    assert not asking.is_alive()
+    outcome = asking.end()
     assert model.stopped
-    assert len(outcome) == 1
-    assert TraceStore(made.settings.home / "traces.db").recent(1)[0].status == "cancelled"
+    assert isinstance(outcome, RunError)
+    assert outcome.trace.status == "cancelled"
+    assert str(outcome) == "The Rag was closed."
+    assert kept(made, outcome.trace.run_id) == outcome.trace
     with pytest.raises(UsageError, match="closed"):
         made.ask(QUESTION)
     with pytest.raises(UsageError, match="closed"):
         made.add(folder)
     made.close()
+    assert threads("specrag-loop") == before
+
+
+async def test_what_is_closed_says_so_to_a_caller_with_a_loop(options: dict[str, Any], folder: Path) -> None:
+    made = with_model(options, folder, ScriptedModel(write))
+    made.close()
+    with pytest.raises(UsageError, match="closed"):
+        await made.ask_async(QUESTION)
+    with pytest.raises(UsageError, match="closed"):
+        await anext(made.stream(QUESTION))
+
+
+def test_close_does_not_wait_for_what_is_being_loaded(
+    options: dict[str, Any], folder: Path, tmp_path: Path
+) -> None:
+    """A download may take minutes; the store is free for others as soon as it is over."""
+    model = SlowToLoad()
+    own = {**options, "home": tmp_path, "in_memory": False}
+    made = with_model(own, folder, model)
+    asking = Asker(made)
+    asking.start()
+    assert model.loading.wait(LIMIT_S)
+    closing = threading.Thread(target=made.close)
+    closing.start()
+    closing.join(LIMIT_S)
+    assert not closing.is_alive()
+    assert isinstance(asking.end(), UsageError)
+    model.loaded.set()
+    for thread in threads("specrag-detached"):
+        thread.join(LIMIT_S)
+    with with_model(own, folder, ScriptedModel(write)) as another:
+        assert another.ask(QUESTION).status == "done"
+
+
+async def test_what_was_closed_while_it_loaded_does_not_run(options: dict[str, Any], folder: Path) -> None:
+    model = SlowToLoad()
+    made = with_model(options, folder, model)
+    asking = asyncio.create_task(made.ask_async(QUESTION))
+    assert await asyncio.to_thread(model.loading.wait, LIMIT_S)
+    made.close()
+    model.loaded.set()
+    with pytest.raises(UsageError, match="closed"):
+        await asking
 
 
 def test_runs_beyond_the_places_wait_and_are_all_answered(options: dict[str, Any], folder: Path) -> None:
