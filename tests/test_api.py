@@ -335,6 +335,25 @@ def test_close_ends_what_runs_and_what_is_closed_says_so(options: dict[str, Any]
     assert threads("specrag-loop") == before
 
 
+async def test_close_also_ends_a_run_on_the_loop_of_its_caller(
+    options: dict[str, Any], folder: Path, model_path: Path
+) -> None:
+    """The loop belongs to the caller and goes on, but the models do not."""
+    made = Rag(drafter=str(model_path), verifier=str(model_path), **options)
+    made.add(folder)
+    events: list[Event] = []
+    async with asyncio.timeout(LIMIT_S), aclosing(made.stream(QUESTION)) as stream:
+        async for event in stream:
+            first = isinstance(event, DraftToken) and not any(isinstance(one, DraftToken) for one in events)
+            events.append(event)
+            if first:
+                await asyncio.to_thread(made.close)
+    trace = kept(made, fold(events).run_id)
+    assert trace.status == "failed"
+    assert trace.error is not None
+    assert "closed" in trace.error.message
+
+
 async def test_what_is_closed_says_so_to_a_caller_with_a_loop(options: dict[str, Any], folder: Path) -> None:
     made = with_model(options, folder, ScriptedModel(write))
     made.close()
