@@ -54,7 +54,7 @@ for line in sys.stdin:
     named = [span for span in trace.spans if span.name in ("retrieve", "draft", "verify")]
     stages = {span.name: (span.end_ms - span.start_ms) / 1000 for span in named}
     first = min((t.at_ms for d in trace.drafts for t in d.tokens), default=0) / 1000
-    drafts = [[d.rationale, d.answer] for d in trace.drafts]
+    drafts = [[token.text for token in d.tokens] for d in trace.drafts]
     written = trace.usage.drafter.completion_tokens
     found = dict(seconds=seconds, first=first, stages=stages, drafts=drafts, written=written)
     print(json.dumps(found), flush=True)

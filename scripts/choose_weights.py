@@ -35,7 +35,7 @@ from specrag.pipelines.base import Request  # noqa: E402
 from specrag.pipelines.speculative import SpeculativePipeline  # noqa: E402
 from specrag.retrieval.base import Embedder, Vectors  # noqa: E402
 from specrag.retrieval.retriever import Retrieved, Retriever  # noqa: E402
-from specrag.text import normalise_answer  # noqa: E402
+from specrag.text import is_abstention, normalise_answer  # noqa: E402
 from specrag.tracing.codec import from_json, to_json  # noqa: E402
 from specrag.tracing.trace import Trace, TraceFold  # noqa: E402
 from specrag.types import Draft, Passage  # noqa: E402
@@ -154,7 +154,9 @@ def stored(folder: Path) -> Iterator[Case]:
         kept = json.loads(path.read_text(encoding="utf-8"))
         trace = from_json(json.dumps(kept["trace"]))
         if trace.status == "done" and trace.drafts:
-            yield Case(kept["set"], trace, tuple(kept["answers"]))
+            # what counts as an abstention may have been learnt since
+            drafts = tuple(replace(one, abstained=is_abstention(one.answer)) for one in trace.drafts)
+            yield Case(kept["set"], replace(trace, drafts=drafts), tuple(kept["answers"]))
 
 
 def choose(cases: list[Case]) -> dict[str, Any]:

@@ -4,11 +4,14 @@ Labels are numbered in order of first appearance, so that cluster 0 holds the be
 gives the same numbers.
 """
 
+import threading
 import warnings
 from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
+
+_ONE_AT_A_TIME = threading.Lock()
 
 
 def condition_on_question(vectors: Any, question: Any) -> Any:
@@ -28,8 +31,9 @@ def cluster(vectors: Any, k: int, seed: int) -> list[int]:
     from threadpoolctl import threadpool_limits
 
     rows = np.asarray(vectors)
-    # one thread: fifty rows need no more, and its helpers would slow the models' thread (`models/worker.py`)
-    with warnings.catch_warnings(), threadpool_limits(1):
+    # one thread: fifty rows need no more, and its helpers would slow the models' thread (`models/worker.py`);
+    # one call at a time: both settings belong to the process
+    with _ONE_AT_A_TIME, warnings.catch_warnings(), threadpool_limits(1):
         # identical passages give fewer clusters than asked; that is fine
         warnings.simplefilter("ignore", ConvergenceWarning)
         raw = KMeans(n_clusters=min(k, len(rows)), n_init=10, random_state=seed).fit_predict(rows)

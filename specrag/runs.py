@@ -104,7 +104,8 @@ class Runs:
         except asyncio.CancelledError:
             log.cancel(run.stop_reason)
         try:
-            await asyncio.shield(asyncio.to_thread(self._keep, log))
+            # not `to_thread`: the task that it makes may be cancelled by the loop's end before it begins
+            await asyncio.shield(asyncio.get_running_loop().run_in_executor(None, self._keep, log))
         except SpecragError:
             _log.exception("run %s could not be kept", request.run_id)
         finally:
