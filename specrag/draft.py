@@ -3,7 +3,8 @@
 The drafter's own log-probabilities are collected while it decodes, under the very prompt it decodes from, so
 rho_draft costs nothing and cannot be taken under another prompt. A draft that fails, stays empty or is never
 ended is an event like any other. The numbers in brackets by which a draft cites its passages count in its own
-prompt only: they become ids, and are left out of its answer.
+prompt only: they become ids, and are left out of its answer. Tokens are counted as they are spent: a prompt
+once it is read, so one that is refused costs nothing.
 """
 
 from collections.abc import AsyncGenerator, Mapping, Sequence
@@ -105,7 +106,11 @@ def _events(writing: _Writing, output: Output, timeline: Timeline) -> list[Event
             return [started]
         case Read():
             writing.decode = timeline.start("decode", writing.span)
-            return [writing.decode]
+            read = writing.prompt_tokens
+            return [
+                UsageCounted(at_ms=timeline.now(), role="drafter", prompt_tokens=read),
+                writing.decode,
+            ]
         case Piece():
             return [_token(writing, output, timeline)]
         case End():
@@ -133,14 +138,9 @@ def _finish(writing: _Writing, end: End, timeline: Timeline) -> list[Event]:
     if writing.decode is not None:
         events.append(timeline.end(writing.decode, tokens=len(writing.tokens)))
     events.append(timeline.end(writing.span, finish_reason=draft.finish_reason or ""))
-    events.append(
-        UsageCounted(
-            at_ms=timeline.now(),
-            role="drafter",
-            prompt_tokens=writing.prompt_tokens,
-            completion_tokens=end.completion_tokens,
-        )
-    )
+    if end.completion_tokens:
+        written = end.completion_tokens
+        events.append(UsageCounted(at_ms=timeline.now(), role="drafter", completion_tokens=written))
     events.append(DraftFinished(at_ms=timeline.now(), draft=draft))
     return events
 

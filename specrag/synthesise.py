@@ -15,7 +15,7 @@ from specrag.dispute import source_of
 from specrag.draft import cite
 from specrag.errors import ModelError
 from specrag.events import Answered, AnswerToken, Decided, Event, UsageCounted
-from specrag.models.base import Begin, Conversation, End, LanguageModel, Line, Piece
+from specrag.models.base import Begin, Conversation, End, LanguageModel, Line, Piece, Read
 from specrag.prompts import SYNTHESIS_LABEL, synthesis_conversation
 from specrag.text import cited_numbers, is_abstention, is_hollow, normalise_answer, without_citations
 from specrag.timeline import Timeline
@@ -39,26 +39,26 @@ async def synthesise(
     """
     conversation = synthesis_prompt(question, drafts, ruling, passages)
     lines = (Line(part="answer", max_tokens=max_tokens, label=SYNTHESIS_LABEL),)
-    text, prompt_tokens, error = "", 0, None
+    pieces: list[str] = []
+    prompt_tokens, written, error = 0, 0, None
     try:
         async with aclosing(model.generate([conversation], lines)) as outputs:
             async for _, output in outputs:
                 match output:
                     case Begin():
                         prompt_tokens = output.prompt_tokens
+                    case Read():
+                        yield UsageCounted(at_ms=timeline.now(), role="verifier", prompt_tokens=prompt_tokens)
                     case Piece():
-                        text += output.text
+                        pieces.append(output.text)
                         yield AnswerToken(at_ms=timeline.now(), text=output.text, logprob=output.logprob)
                     case End():
-                        error = output.error
-                        yield UsageCounted(
-                            at_ms=timeline.now(),
-                            role="verifier",
-                            prompt_tokens=prompt_tokens,
-                            completion_tokens=output.completion_tokens,
-                        )
+                        written, error = output.completion_tokens, output.error
     except ModelError as failure:
-        error = str(failure)
+        written, error = len(pieces), str(failure)
+    if written:
+        yield UsageCounted(at_ms=timeline.now(), role="verifier", completion_tokens=written)
+    text = "".join(pieces)
     final = unwritten(ruling, error) if error or _says_nothing(text) else synthesised(ruling, text, passages)
     yield Decided(at_ms=timeline.now(), decision=final.decision)
     if final.answer is not None:

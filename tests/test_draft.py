@@ -9,7 +9,7 @@ import pytest
 from specrag.draft import cite, write_drafts
 from specrag.errors import ModelError
 from specrag.events import DraftFinished, DraftStarted, Event, SpanEnded, SpanStarted, UsageCounted
-from specrag.models.base import Conversation, End, LanguageModel, Line, Output
+from specrag.models.base import Begin, Conversation, End, LanguageModel, Line, Output
 from specrag.models.scripted import ScriptedModel, Written
 from specrag.timeline import Timeline
 from specrag.types import Draft, Passage, Subset
@@ -138,8 +138,29 @@ async def test_a_drafter_that_breaks_off_leaves_what_it_had_finished(error: str 
     assert finished["s3"].finish_reason == "error"
     begun = {event.span_id for event in found if isinstance(event, SpanStarted)}
     assert begun == {event.span_id for event in found if isinstance(event, SpanEnded)}
-    usage = [event.completion_tokens for event in found if isinstance(event, UsageCounted)]
-    assert usage == [2, 2, 5], "what was written of the broken draft was decoded too"
+    usage = [event for event in found if isinstance(event, UsageCounted)]
+    written = [event.completion_tokens for event in usage if event.completion_tokens]
+    assert written == [2, 2, 5], "what was written of the broken draft was decoded too"
+
+
+class Refuses(ScriptedModel):
+    """Refuses every prompt as too long, before it reads it."""
+
+    async def generate(
+        self, conversations: Sequence[Conversation], lines: Sequence[Line]
+    ) -> AsyncGenerator[tuple[int, Output]]:
+        for index in range(len(conversations)):
+            yield index, Begin(prompt="long", prompt_tokens=9_000)
+            yield (
+                index,
+                End(finish_reason="error", completion_tokens=0, error=f"{len(lines)} lines do not fit."),
+            )
+
+
+async def test_a_prompt_that_was_refused_costs_nothing() -> None:
+    found = await events(Refuses(says("", "")))
+    assert not any(isinstance(event, UsageCounted) for event in found)
+    assert [event.draft.prompt_tokens for event in found if isinstance(event, DraftFinished)] == [9_000] * 3
 
 
 async def test_a_drafter_that_never_ends_a_draft_still_gives_one_for_every_subset() -> None:

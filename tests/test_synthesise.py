@@ -160,8 +160,9 @@ async def test_the_text_streams_and_is_counted_then_decided_then_answered() -> N
     assert [token.text for token in tokens] == [" it", " is", " 160", " kilograms", " [4]"]
     assert {token.logprob for token in tokens} == {-0.25}
     usage = [event for event in found if isinstance(event, UsageCounted)]
-    assert [(event.role, event.completion_tokens) for event in usage] == [("verifier", 5)]
-    assert usage[0].prompt_tokens > 20
+    assert {event.role for event in usage} == {"verifier"}
+    assert sum(event.completion_tokens for event in usage) == 5
+    assert sum(event.prompt_tokens for event in usage) > 20
     assert [type(event) for event in found[-2:]] == [Decided, Answered]
     assert [event.at_ms for event in found] == sorted(event.at_ms for event in found)
 
@@ -289,6 +290,8 @@ async def test_closing_the_stream_closes_the_model() -> None:
         max_tokens=9,
         timeline=Timeline(lambda: float(next(ticks))),
     )
-    assert isinstance(await anext(stream), AnswerToken)
+    async for event in stream:
+        if isinstance(event, AnswerToken):
+            break
     await stream.aclose()
     assert model.closed == 1

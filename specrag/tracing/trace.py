@@ -11,6 +11,7 @@ from typing import Any, assert_never
 from specrag import events as e
 from specrag.decide import begun
 from specrag.text import without_citations
+from specrag.tracing.spent import Uncounted
 from specrag.types import (
     Answer,
     Decision,
@@ -19,6 +20,7 @@ from specrag.types import (
     Hop,
     Passage,
     PipelineName,
+    Role,
     RoleUsage,
     RunStatus,
     Span,
@@ -79,6 +81,7 @@ class TraceFold:
 
     def __init__(self) -> None:
         self._trace: Trace | None = None
+        self._uncounted = Uncounted()
 
     @property
     def trace(self) -> Trace:
@@ -103,8 +106,20 @@ class TraceFold:
                 config=event.config,
                 environment=event.environment,
             )
-        self._trace = replace(_step(self.trace, event), elapsed_ms=event.at_ms)
-        return self._trace
+        self._uncounted.see(event)
+        trace = replace(_step(self.trace, event), elapsed_ms=event.at_ms)
+        if isinstance(event, e.RunFailed | e.RunCancelled):
+            trace = replace(trace, usage=self._spent(trace.usage, event.at_ms))
+        self._trace = trace
+        return trace
+
+    def _spent(self, usage: Usage, at_ms: float) -> Usage:
+        """A run that stops early has decoded what it wrote, though nothing counted it."""
+        roles: tuple[Role, ...] = ("drafter", "verifier")
+        for role in roles:
+            left = self._uncounted.left(role)
+            usage = _counted(usage, e.UsageCounted(at_ms=at_ms, role=role, completion_tokens=left))
+        return usage
 
 
 def fold(events: Iterable[e.Event]) -> Trace:
