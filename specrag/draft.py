@@ -105,12 +105,10 @@ def _events(writing: _Writing, output: Output, timeline: Timeline) -> list[Event
             )
             return [started]
         case Read():
+            prompt_tokens = writing.prompt_tokens
+            counted = UsageCounted(at_ms=timeline.now(), role="drafter", prompt_tokens=prompt_tokens)
             writing.decode = timeline.start("decode", writing.span)
-            read = writing.prompt_tokens
-            return [
-                UsageCounted(at_ms=timeline.now(), role="drafter", prompt_tokens=read),
-                writing.decode,
-            ]
+            return [counted, writing.decode]
         case Piece():
             return [_token(writing, output, timeline)]
         case End():

@@ -136,6 +136,8 @@ async def test_a_drafter_that_breaks_off_leaves_what_it_had_finished(error: str 
     assert [finished[name].usable for name in ("s1", "s2", "s3")] == [True, True, False]
     assert finished["s3"].error == (error or "The drafter ended before this draft was finished.")
     assert finished["s3"].finish_reason == "error"
+    times = [event.at_ms for event in found]
+    assert times == sorted(times)
     begun = {event.span_id for event in found if isinstance(event, SpanStarted)}
     assert begun == {event.span_id for event in found if isinstance(event, SpanEnded)}
     usage = [event for event in found if isinstance(event, UsageCounted)]
