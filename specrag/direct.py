@@ -16,7 +16,7 @@ from specrag.events import Answered, AnswerToken, Decided, Event, UsageCounted
 from specrag.models.base import Begin, Conversation, End, LanguageModel, Line, Output, Piece, Read
 from specrag.prompts import ANSWER_LABEL, direct_conversation
 from specrag.scoring import geometric_mean
-from specrag.text import is_abstention, is_hollow
+from specrag.text import is_abstention, is_hollow, without_citations
 from specrag.timeline import Timeline
 from specrag.types import Answer, Decision, Passage, Role
 
@@ -149,10 +149,11 @@ def _without_answer(decision: Decision) -> Decision:
 
 def _answer(pieces: Sequence[Piece], passages: Sequence[Passage]) -> Answer:
     """The answer of these tokens; without confidence if it says that there is none."""
-    text = begun("".join(piece.text for piece in pieces).strip())
+    raw = "".join(piece.text for piece in pieces)
+    text = begun(without_citations(raw).strip())  # on the page, numbers are of its own passages
     if is_hollow(text):
         return Answer(text=NO_ANSWER)
     if is_abstention(text):
         return Answer(text=text)
     confidence = geometric_mean([piece.logprob for piece in pieces])
-    return Answer(text=text, citations=cite("", text, passages), confidence=confidence)
+    return Answer(text=text, citations=cite("", raw, passages), confidence=confidence)

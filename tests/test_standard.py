@@ -224,3 +224,14 @@ async def test_a_fallback_that_finds_no_answer_says_so(store: ChromaStore) -> No
     assert trace.decision.reason.endswith("from all passages. It says that they do not hold the answer.")
     assert trace.answer is not None
     assert trace.answer.text == "Not in the passages."
+
+
+async def test_numbers_of_the_prompt_become_citations_and_leave_the_text(store: ChromaStore) -> None:
+    """The page numbers passages by itself; a number of the prompt in the text would point elsewhere."""
+    model = ScriptedModel(lambda _: {"answer": " 640 watt-hours [1]."})
+    trace = fold(await events_of(StandardPipeline(tools(store, model)), "How much does the battery hold?"))
+    assert trace.answer is not None
+    assert trace.answer.text == "640 watt-hours."
+    cited = [trace.passage(passage_id) for passage_id in trace.answer.citations]
+    assert [one.title for one in cited if one] == [trace.passages[0].title]
+    assert "[1]" in "".join(token.text for token in trace.answer_tokens)

@@ -200,9 +200,7 @@ class SpeculativePipeline:
     ) -> AsyncGenerator[Event]:
         """The best draft is the answer, or the verifier writes one: from the drafts, or from scratch."""
         if ruling.answer is None:
-            writing = fall_back(
-                self._tools, t, ruling, question=question, passages=passages, parent=root
-            )
+            writing = fall_back(self._tools, t, ruling, question=question, passages=passages, parent=root)
         elif ruling.decision.kind == "selected" and self._settings.decision == "synthesise":
             writing = self._synthesise(t, question, ruling, passages, root)
         else:
