@@ -9,7 +9,8 @@ itself), `float32` and `float16` (token tree over packed weights), each in turn 
 2. Prefill and decode, 4 rows: ratios to the baseline and to the floor.
 3. Verification of 5 drafts: the tree against a pass for each and against the padded batch, on the same
    weights: time ratios and the largest difference of a token's log-probability.
-4. 40 prompts from the files of `--data` (else from the sample collection): how many drafts are the same text
+4. Where a decoding step's time goes, by operation (with `--profile`).
+5. 40 prompts from the files of `--data` (else from the sample collection): how many drafts are the same text
    as the baseline's, and how far the scores of the same drafts lie apart.
 
 Medians with minimum and maximum. Nothing else should run on the machine.
@@ -77,6 +78,7 @@ def main() -> None:
     """Run all measurements."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--profile", action="store_true", help="Also say where a step's time goes.")
     parser.add_argument("--data", type=Path, help="Folder with evaluation files (JSON lines).")
     asked = parser.parse_args()
     settings = load_settings()
@@ -92,7 +94,7 @@ def main() -> None:
     # everything on the one thread that computes, as in the program
     machine = worker.run(lambda: measure_machine(threads=settings.threads))
     written = asyncio.run(drafts(models, cases))
-    document = {
+    document: dict[str, Any] = {
         "schema": "specrag.bench-engine/1",
         "environment": environment(settings.threads),
         "machine": {
@@ -103,6 +105,8 @@ def main() -> None:
         "verification": worker.run(lambda: verification(models, written["baseline"], machine, asked.rounds)),
         "answers": answers(models, written, cases, source=str(asked.data or "sample")),
     }
+    if asked.profile:
+        document["profile"] = worker.run(lambda: profile(models["float16"]))
     worker.close()
     json.dump(document, sys.stdout, indent=2)
     sys.stdout.write("\n")
@@ -174,6 +178,24 @@ def speed(models: dict[str, LocalModel], machine: MachineFigures, rounds: int) -
             "decode_share_of_floor": round(once * STEPS / statistics.median(decoded[name]), 2),
         }
     return out
+
+
+def profile(model: LocalModel) -> dict[str, Any]:
+    """Milliseconds of a decoding step, and the share of each operation; the rest is Python and small ones."""
+    import torch
+
+    with torch.inference_mode():
+        _, rows = model.engine.begin([[100 + n for n in range(LENGTH)]] * ROWS, 2 * STEPS)
+        began = time.perf_counter()
+        for _ in range(STEPS):
+            rows.step([100] * ROWS)
+        step_ms = (time.perf_counter() - began) * 1000 / STEPS
+        with torch.profiler.profile() as watched:
+            for _ in range(STEPS):
+                rows.step([100] * ROWS)
+    found = sorted(watched.key_averages(), key=lambda one: -one.self_cpu_time_total)[:6]
+    shares = {one.key: round(one.self_cpu_time_total / 1000 / STEPS / step_ms, 2) for one in found}
+    return {"step_ms": round(step_ms, 1), "share_of_step": shares}
 
 
 def _timed(engine: Engine, prompts: list[list[int]]) -> tuple[Callable[[], float], Callable[[], float]]:
