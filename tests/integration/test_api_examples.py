@@ -26,7 +26,7 @@ PAGES = ("02-battery-and-charging.md", "03-owners-manual-2023-load.md", "04-serv
 
 
 @pytest.fixture
-def session(tmp_path: Path, embedder_path: Path, model_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def program(tmp_path: Path, embedder_path: Path, model_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A folder as the page expects it, and an environment for a slow machine."""
     (tmp_path / "handbook").mkdir()
     for name in PAGES:
@@ -43,7 +43,7 @@ def session(tmp_path: Path, embedder_path: Path, model_path: Path, monkeypatch: 
     return tmp_path
 
 
-def test_every_example_of_the_page_runs(session: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_every_example_of_the_page_runs(program: Path, capsys: pytest.CaptureFixture[str]) -> None:
     page = PAGE.read_text(encoding="utf-8")
     blocks = BLOCK.findall(page)
     assert len(blocks) == page.count("```python") > 0
@@ -60,4 +60,4 @@ def test_every_example_of_the_page_runs(session: Path, capsys: pytest.CaptureFix
     assert re.search(r"\('2025', \d\)", said)
     assert "640 watt-hours" in said.splitlines()[-1]
     assert said.splitlines()[-1].endswith("nearest-sentence")
-    assert (session / "battery.json").is_file()
+    assert (program / "battery.json").is_file()
