@@ -5,6 +5,7 @@ fetches the weights and in tests marked `network`.
 """
 
 import ipaddress
+import signal
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -44,6 +45,14 @@ def _network(request: pytest.FixtureRequest) -> Iterator[None]:
     _allowed["network"] = request.node.get_closest_marker("network") is not None
     yield
     _allowed["network"] = False
+
+
+@pytest.fixture
+def ctrl_c() -> Iterator[None]:
+    """SIGINT raises KeyboardInterrupt, also where the tests were started in the background, which ignores it."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
 
 
 @pytest.fixture(scope="session")

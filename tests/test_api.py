@@ -279,6 +279,7 @@ def test_a_run_that_is_cancelled_as_its_loop_ends_is_kept(
     assert [run.status for run in TraceStore(tmp_path / "traces.db").recent()] == ["cancelled"]
 
 
+@pytest.mark.usefixtures("ctrl_c")
 def test_ctrl_c_leaves_at_once_and_stops_the_model(options: dict[str, Any], folder: Path) -> None:
     model = Endless()
     with with_model(options, folder, model) as made:

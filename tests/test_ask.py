@@ -53,6 +53,7 @@ class Interrupted(ScriptedModel):
                     await asyncio.Event().wait()
 
 
+@pytest.mark.usefixtures("ctrl_c")
 def test_ctrl_c_keeps_the_run_and_stops_the_model(
     store: ChromaStore, traces: TraceStore, capsys: pytest.CaptureFixture[str]
 ) -> None:
