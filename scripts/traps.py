@@ -234,14 +234,14 @@ TRAPS: tuple[Trap, ...] = (
         changes=(
             Change(
                 path="specrag/pipelines/standard.py",
-                old="from contextlib import aclosing\n",
-                new="from contextlib import aclosing\nfrom dataclasses import replace\n",
+                old="from collections.abc import AsyncGenerator\n",
+                new="from collections.abc import AsyncGenerator\nfrom dataclasses import replace\n",
             ),
             Change(
                 path="specrag/pipelines/standard.py",
-                old="        retrieval = Retrieval(self._tools, t, collection)\n",
+                old="        tools = self._tools\n",
                 new="        fewer = self._tools.settings.model_copy(update={'retrieve': 2})\n"
-                "        retrieval = Retrieval(replace(self._tools, settings=fewer), t, collection)\n",
+                "        tools = replace(self._tools, settings=fewer)\n",
             ),
         ),
         test="tests/contracts/test_pipelines.py::test_all_read_the_same_passages",
@@ -250,8 +250,8 @@ TRAPS: tuple[Trap, ...] = (
         12,
         "a baseline with the smaller model",
         "specrag/pipelines/standard.py",
-        "answer_from_all(self._tools, t, question, passages, root, decision=decision)",
-        'answer_from_all(self._tools, t, question, passages, root, decision=decision, role="drafter")',
+        'role="verifier", how=how',
+        'role="drafter", how=how',
         "tests/contracts/test_pipelines.py::test_tokens_are_charged_to_the_model_that_writes_them[standard]",
     ),
 )

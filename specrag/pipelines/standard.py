@@ -1,13 +1,11 @@
 """Standard RAG: the verifier reads all passages at once and answers. The baseline of the paper."""
 
 from collections.abc import AsyncGenerator
-from contextlib import aclosing
 
-from specrag.events import Decided, Event, SpanStarted
+from specrag.events import Event
 from specrag.pipelines.base import Request, Tools, as_run
-from specrag.pipelines.steps import Retrieval, answer_from_all, counted
-from specrag.timeline import Timeline
-from specrag.types import Decision, PipelineName
+from specrag.pipelines.steps import answer_at_once
+from specrag.types import PipelineName
 
 
 class StandardPipeline:
@@ -20,27 +18,17 @@ class StandardPipeline:
 
     def run(self, request: Request) -> AsyncGenerator[Event]:
         """See `Pipeline.run`."""
+        tools = self._tools
         return as_run(
-            lambda t, question, root: self._steps(t, question, request.collection, root),
-            tools=self._tools,
+            lambda t, question, root: answer_at_once(
+                tools, t, question, request.collection, root, role="verifier", how=how
+            ),
+            tools=tools,
             request=request,
             name=self.name,
         )
 
-    async def _steps(
-        self, t: Timeline, question: str, collection: str, root: SpanStarted
-    ) -> AsyncGenerator[Event]:
-        retrieval = Retrieval(self._tools, t, collection)
-        async with aclosing(retrieval.events(question, root)) as retrieving:
-            async for event in retrieving:
-                yield event
 
-        passages = retrieval.found.passages
-        reason = f"Standard RAG: the verifier answers from {counted(len(passages))}."
-        decision = Decision(kind="direct", draft_index=None, reason=reason)
-        yield Decided(at_ms=t.now(), decision=decision)
-        async with aclosing(
-            answer_from_all(self._tools, t, question, passages, root, decision=decision)
-        ) as answering:
-            async for event in answering:
-                yield event
+def how(passages: str) -> str:
+    """The reason of the decision."""
+    return f"Standard RAG: the verifier answers from {passages}."

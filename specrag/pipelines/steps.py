@@ -4,12 +4,12 @@ A step yields the events of what it does. What it found is read off afterwards, 
 """
 
 import asyncio
-from collections.abc import AsyncGenerator, Sequence
+from collections.abc import AsyncGenerator, Callable, Sequence
 from contextlib import aclosing
 
 from specrag.direct import write_answer
 from specrag.errors import ModelError, UsageError
-from specrag.events import Event, PassagesRetrieved, SpanStarted
+from specrag.events import Decided, Event, PassagesRetrieved, SpanStarted
 from specrag.pipelines.base import Tools
 from specrag.retrieval.evidence import Evidence
 from specrag.retrieval.retriever import Retrieved
@@ -69,6 +69,34 @@ class Retrieval:
             self.evidence = await asyncio.to_thread(self._tools.evidence.compare, self.found)
             yield t.end(step)
         yield t.end(span, passages=len(found))
+
+
+async def answer_at_once(
+    tools: Tools,
+    timeline: Timeline,
+    question: str,
+    collection: str,
+    root: SpanStarted,
+    *,
+    role: Role,
+    how: Callable[[str], str],
+) -> AsyncGenerator[Event]:
+    """Retrieve, and let one model answer from all passages; `how` says so, given how many they are.
+
+    Raises:
+        ModelError: the model cannot write it.
+    """
+    retrieval = Retrieval(tools, timeline, collection)
+    async with aclosing(retrieval.events(question, root)) as retrieving:
+        async for event in retrieving:
+            yield event
+    passages = retrieval.found.passages
+    decision = Decision(kind="direct", draft_index=None, reason=how(counted(len(passages))))
+    yield Decided(at_ms=timeline.now(), decision=decision)
+    answering = answer_from_all(tools, timeline, question, passages, root, decision=decision, role=role)
+    async with aclosing(answering):
+        async for event in answering:
+            yield event
 
 
 async def answer_from_all(
