@@ -35,7 +35,8 @@ from typing import Any
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
 
-from specrag.config import load_settings  # noqa: E402 - the checkout is not installed
+from scripts.figures import say, spread  # noqa: E402 - the checkout is not installed
+from specrag.config import load_settings  # noqa: E402
 from specrag.measure import MachineFigures, measure_machine  # noqa: E402
 from specrag.models.base import Line, Piece, ScoreRequest, TokenScores  # noqa: E402
 from specrag.models.engine import BatchEngine, Engine, EngineName  # noqa: E402
@@ -120,15 +121,6 @@ def environment(threads: int) -> dict[str, Any]:
         "threads": threads,
         "python": platform.python_version(),
         **{name: version(name) for name in ("torch", "transformers")},
-    }
-
-
-def spread(values: Sequence[float]) -> dict[str, float]:
-    """Median with the extremes."""
-    return {
-        "median": round(statistics.median(values), 2),
-        "min": round(min(values), 2),
-        "max": round(max(values), 2),
     }
 
 
@@ -417,11 +409,6 @@ def _values(scores: TokenScores) -> list[float]:
 
 def _yes(scores: TokenScores) -> float:
     return scores.choice["yes"] / (scores.choice["yes"] + scores.choice["no"])
-
-
-def say(text: str) -> None:
-    """Progress."""
-    print(text, file=sys.stderr, flush=True)
 
 
 if __name__ == "__main__":

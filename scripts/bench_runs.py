@@ -14,17 +14,19 @@ import asyncio
 import json
 import os
 import resource
-import statistics
 import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import aclosing, contextmanager
 from pathlib import Path
 from typing import IO, Any
 
 ROOT = Path(__file__).resolve().parent.parent
+sys.path.insert(0, str(ROOT))
+
+from scripts.figures import say, spread  # noqa: E402 - the checkout is not installed
 
 SERVE = """
 import asyncio, json, sys, time
@@ -77,15 +79,6 @@ def main() -> None:
     )
     json.dump(document, sys.stdout, indent=2)
     sys.stdout.write("\n")
-
-
-def spread(values: Sequence[float]) -> dict[str, float]:
-    """Median with the extremes."""
-    return {
-        "median": round(statistics.median(values), 3),
-        "min": round(min(values), 3),
-        "max": round(max(values), 3),
-    }
 
 
 # against an older version
@@ -184,7 +177,6 @@ def _git(*arguments: str) -> None:
 
 async def at_once(runs: int) -> dict[str, Any]:
     """One run alone, then `runs` of them started together over one engine."""
-    sys.path.insert(0, str(ROOT))
     from specrag.build import Parts
     from specrag.config import load_settings
     from specrag.sample import ensure_sample, questions
@@ -237,11 +229,6 @@ async def _one(parts: Any, question: str) -> dict[str, Any]:
         "status": trace.status,
         "answer": trace.answer.text if trace.answer else None,
     }
-
-
-def say(text: str) -> None:
-    """Progress."""
-    print(text, file=sys.stderr, flush=True)
 
 
 if __name__ == "__main__":

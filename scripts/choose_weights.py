@@ -28,7 +28,8 @@ import numpy as np
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
 
-from specrag.build import Parts  # noqa: E402 - the checkout is not installed
+from scripts.figures import say  # noqa: E402 - the checkout is not installed
+from specrag.build import Parts  # noqa: E402
 from specrag.config import PRESETS, ScoreWeights, load_settings  # noqa: E402
 from specrag.decide import decide  # noqa: E402
 from specrag.pipelines.base import Request  # noqa: E402
@@ -220,11 +221,6 @@ def contest(trace: Trace) -> list[Draft]:
 def share(cases: Sequence[Case], holds: Callable[[Case], bool]) -> float:
     """Share of the cases for which something holds."""
     return statistics.mean(holds(case) for case in cases) if cases else 0.0
-
-
-def say(text: str) -> None:
-    """Progress."""
-    print(text, file=sys.stderr, flush=True)
 
 
 if __name__ == "__main__":

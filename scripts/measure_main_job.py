@@ -21,7 +21,7 @@ import sys
 import tempfile
 import time
 import urllib.request
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -29,7 +29,8 @@ from typing import Any
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
 
-from specrag.build import Parts  # noqa: E402 - the checkout is not installed
+from scripts.figures import say, spread  # noqa: E402 - the checkout is not installed
+from specrag.build import Parts  # noqa: E402
 from specrag.config import load_settings  # noqa: E402
 from specrag.library import SAMPLE  # noqa: E402
 from specrag.measure import measure_machine  # noqa: E402
@@ -71,15 +72,6 @@ def main() -> None:
         document["first_conversion_s"] = conversion_s(home)
     json.dump(document, sys.stdout, indent=2)
     sys.stdout.write("\n")
-
-
-def spread(values: Sequence[float]) -> dict[str, float]:
-    """Median with the extremes."""
-    return {
-        "median": round(statistics.median(values), 3),
-        "min": round(min(values), 3),
-        "max": round(max(values), 3),
-    }
 
 
 def starts(home: Path, runs: int) -> dict[str, Any]:
@@ -274,11 +266,6 @@ def field_of(pid: int, name: str) -> str:
 def ms(value: float | None) -> float | None:
     """Milliseconds as seconds."""
     return None if value is None else value / 1000
-
-
-def say(text: str) -> None:
-    """Progress."""
-    print(text, file=sys.stderr, flush=True)
 
 
 if __name__ == "__main__":

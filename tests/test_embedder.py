@@ -1,11 +1,13 @@
 """The embedder: meaning in vectors of length one, under a name that tells models apart."""
 
+import threading
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 from specrag.errors import ModelError
+from specrag.models.worker import Worker
 from specrag.retrieval.embedder import SentenceEmbedder
 
 pytestmark = pytest.mark.integration
@@ -59,3 +61,14 @@ def test_a_folder_without_a_model_is_one_sentence(tmp_path: Path) -> None:
     (tmp_path / "config.json").write_text("{}", encoding="utf-8")
     with pytest.raises(ModelError, match="SPECRAG_EMBEDDER"):
         SentenceEmbedder(tmp_path, name="broken", threads=1)
+
+
+def test_it_computes_on_the_thread_that_it_is_given(embedder_path: Path) -> None:
+    """Indexing in a thread of its own would slow the models, which share the cores with it."""
+    worker = Worker()
+    made = SentenceEmbedder(embedder_path, name="minilm", threads=1, worker=worker)
+    seen: set[threading.Thread] = set()
+    made._model.register_forward_pre_hook(lambda *_: seen.add(threading.current_thread()))
+    made.embed(["The boat sails home."])
+    assert seen == {worker.run(threading.current_thread)}
+    worker.close()

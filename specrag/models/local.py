@@ -193,7 +193,7 @@ class LocalModel:
                 for item, request, rows, places in zip(rendered, requests, logits, wanted, strict=True)
             ]
         )
-        yield
+        yield from ()  # it ends with its one pass
 
     def _read_off(
         self, item: Rendered, choice: Choice | None, logits: Any, row_of: dict[int, int]

@@ -20,7 +20,7 @@ import threading
 import time
 from collections.abc import AsyncGenerator, Callable, Generator
 from concurrent.futures import Future
-from contextlib import suppress
+from contextlib import aclosing, suppress
 from typing import Any, TypeAlias, TypeVar
 from weakref import WeakKeyDictionary
 
@@ -49,7 +49,7 @@ class Worker:
         self._level = 0.0
         """Seconds that the least served job had had at the latest choice; it never falls."""
         self._charged: WeakKeyDictionary[object, float] = WeakKeyDictionary()
-        """What the latest job of each asyncio task or thread had had when it ended."""
+        """What the latest job of each asyncio task or thread has had."""
         self._thread: threading.Thread | None = None
         self._closed = False
 
@@ -69,13 +69,11 @@ class Worker:
 
     async def call(self, steps: Job[T]) -> T:
         """Run a job that emits one result; cancelling the caller sets the job's event."""
-        stream = self.stream(steps)
-        try:
-            async for value in stream:
-                return value
-        finally:
-            await stream.aclose()
-        raise _closed()
+        async with aclosing(self.stream(steps)) as stream:
+            found = [value async for value in stream]
+        if not found:
+            raise _closed()
+        return found[-1]
 
     async def stream(self, steps: Job[T]) -> AsyncGenerator[T]:
         """Run a job and yield what it emits; closing the iterator sets its event."""
@@ -105,20 +103,21 @@ class Worker:
         if threading.current_thread() is self._thread:
             return work()
         result: Future[T] = Future()
+        found: list[T] = []
 
-        def job(_: threading.Event, emit: Callable[[T], None]) -> Steps:
-            emit(work())
-            yield
+        def job(_: threading.Event, __: Callable[[T], None]) -> Steps:
+            found.append(work())
+            yield from ()  # it ends with its one step
 
         def settle(item: object) -> None:
             if result.done():
                 return
             if isinstance(item, _Raised):
                 result.set_exception(item.error)
-            elif item is _END:
-                result.set_exception(_closed())
+            elif found:  # told at the end, when it has been charged: the next one may follow at once
+                result.set_result(found[0])
             else:
-                result.set_result(item)  # type: ignore[arg-type]  # what `work` returned
+                result.set_exception(_closed())
 
         self._enter(_Task(job, settle, client=threading.current_thread()))
         return result.result()
@@ -144,7 +143,6 @@ class Worker:
     def _remove(self, task: "_Task") -> None:
         """Under the lock: the job has ended."""
         self._open.remove(task)
-        self._charged[task.client] = task.served
         task.close()
 
     def _run(self) -> None:
@@ -153,6 +151,7 @@ class Worker:
             going_on = task.step()
             with self._lock:
                 task.served += self._clock() - begin
+                self._charged[task.client] = task.served
                 task.computing = False
                 if not going_on or task.cancel.is_set():
                     self._remove(task)

@@ -2,6 +2,7 @@
 
 import asyncio
 import math
+import threading
 from collections.abc import AsyncIterator, Iterator
 from contextlib import aclosing
 from pathlib import Path
@@ -290,3 +291,29 @@ async def test_a_token_that_begins_both_options_counts_for_neither(local: LocalM
     choice = Choice(name="c", options={"yes": ("Yes", "Maybe"), "no": ("No", "Maybe")})
     assert not set.intersection(*local._first_tokens(choice).values())
     assert all(local._first_tokens(choice).values())
+
+
+@pytest.mark.integration
+async def test_packed_weights_and_the_tree_write_what_the_plain_model_writes(
+    shipped: LocalModel, padded: LocalModel
+) -> None:
+    """The shipped engine keeps the answers; `scripts/bench_engine.py` says it of forty prompts."""
+    ours, plain = await collect(shipped, conversations()), await collect(padded, conversations())
+    for one, other in zip(ours, plain, strict=True):
+        assert joined(one, "rationale") == joined(other, "rationale")
+        assert joined(one, "answer") == joined(other, "answer")
+        for piece, expected in zip(one, other, strict=True):
+            if isinstance(piece, Piece) and isinstance(expected, Piece):
+                assert piece.logprob == pytest.approx(expected.logprob, abs=0.03)
+
+
+@pytest.mark.integration
+async def test_every_forward_pass_is_on_the_thread_of_the_models(shipped: LocalModel) -> None:
+    """A second thread that computes has OpenMP helpers of its own, and slows the first by 1.6."""
+    seen: set[str] = set()
+    watching = shipped._model.register_forward_pre_hook(lambda *_: seen.add(threading.current_thread().name))
+    await collect(shipped, conversations()[:1])
+    request = ScoreRequest(conversation=verify_conversation("Who?", "It says so.", "Ada"))
+    await shipped.score([request])
+    watching.remove()
+    assert seen == {"specrag-models"}

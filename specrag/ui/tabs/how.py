@@ -1,6 +1,6 @@
 """The panel in which a visitor chooses how a question is answered; closed, its line says what holds."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import Any
 
 import gradio as gr
@@ -27,29 +27,13 @@ class HowPanel:
     @property
     def inputs(self) -> list[Any]:
         """The values of the panel, in the order of `options_from`."""
-        return [
-            self.pipeline,
-            self.decision,
-            self.partition,
-            self.drafts,
-            self.preset,
-            self.focus,
-            self.grounded,
-        ]
+        return [getattr(self, field.name) for field in fields(o.Options)]
 
 
 def options_from(values: tuple[Any, ...]) -> o.Options:
     """The panel's values, in the order of `HowPanel.inputs`, as options that nobody has checked."""
-    pipeline, decision, partition, drafts, preset, focus, grounded = values
-    return o.Options(
-        pipeline=pipeline,
-        decision=decision,
-        partition=partition,
-        drafts=drafts,
-        preset=preset,
-        focus=focus,
-        grounded=grounded,
-    )
+    names = (field.name for field in fields(o.Options))
+    return o.Options(**dict(zip(names, values, strict=True)))
 
 
 def build(settings: Settings) -> HowPanel:
