@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 import platformdirs
-from pydantic import Field, ValidationError, field_validator, model_validator
+from pydantic import Field, SecretStr, ValidationError, field_validator, model_validator
 from pydantic_settings import BaseSettings, SettingsConfigDict, SettingsError
 
 from specrag.errors import UsageError
@@ -79,6 +79,37 @@ class Settings(BaseSettings):
     embedder: str = Field(
         "all-minilm-l6-v2", min_length=1, description="Embedded name, Hugging Face id or folder."
     )
+    drafter_url: str = Field(
+        "",
+        description="Base URLs of the servers that run the drafter, with commas between; empty runs it here.",
+    )
+    drafter_key: SecretStr | None = Field(default=None, description="Key that the drafter's servers want.")
+    drafter_tokenizer: str = Field(
+        "",
+        description="Hugging Face id or folder of the drafter's tokenizer; empty asks the server to tokenise.",
+    )
+    verifier_url: str = Field("", description="The same for the verifier.")
+    verifier_key: SecretStr | None = None
+    verifier_tokenizer: str = ""
+    server_ca: Path | None = Field(
+        default=None, description="File of the authority that signed the servers' certificates."
+    )
+    connect_timeout_s: float = Field(
+        default=5.0, gt=0, le=600, description="Longest wait for a connection to a server."
+    )
+    stall_timeout_s: float = Field(
+        default=120.0, gt=0, le=86_400, description="Longest silence of a server that is at work."
+    )
+    eager: bool = Field(
+        default=False,
+        description="Verify each draft when it is finished, while others are still being written.",
+    )
+
+    chroma_url: str = Field("", description="Address of a Chroma server; empty keeps the store in home.")
+    chroma_tenant: str = Field("default_tenant", min_length=1)
+    chroma_database: str = Field("default_database", min_length=1)
+    chroma_token: SecretStr | None = Field(default=None, description="Token that the Chroma server wants.")
+
     precision: Precision = Field(
         "float16",
         description="Layout of the weights on the CPU: float16, float32, or plain as transformers has them.",
@@ -159,6 +190,7 @@ class Settings(BaseSettings):
             "grounded",
             "direct_passages",
             "decision",
+            "eager",
             "pool",
             "preset",
             "threshold",

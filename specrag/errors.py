@@ -13,7 +13,9 @@ to react: a `TransientError` is worth another try, every other one needs the per
     ├── TraceError             a trace cannot be found or does not follow the schema
     ├── RunError               a run began and gave no answer (in `api.py`: it brings the trace along)
     └── TransientError         may pass by itself
-        └── StoreLocked        another process owns the embedded store
+        ├── StoreLocked        another process owns the embedded store
+        ├── StoreUnreachable   the Chroma server does not answer
+        └── ServerUnreachable  no server of a model answers
 """
 
 from typing import ClassVar
@@ -81,3 +83,15 @@ class StoreLocked(TransientError, StoreError):
     """Another process owns the embedded store."""
 
     kind = "store_locked"
+
+
+class StoreUnreachable(TransientError, StoreError):
+    """The Chroma server does not answer."""
+
+    kind = "store_unreachable"
+
+
+class ServerUnreachable(TransientError, ModelError):
+    """No server of a model answers."""
+
+    kind = "server_unreachable"
