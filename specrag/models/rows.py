@@ -1,27 +1,18 @@
-"""One draft while it is decoded: the guided template as a small state machine, without tensors.
+"""One draft while it is decoded in this process: which token it takes and which one is fed, without tensors.
 
-A line ends at a newline, at the end-of-turn token, after its sentences, or at its token limit; then the label
-of the next line is forced, read by the model and never counted. A line that says nothing yet ("The answer
-is:") goes on with the likeliest token that does not end it, since a small model would rather end its turn.
+The guide (`guide.py`) tells where a line ends; then the label of the next one is forced, read by the model and
+never counted.
 """
 
-import re
 from collections import deque
 from collections.abc import Callable, Sequence
 from typing import Any, TypeAlias
 
-from specrag.models.base import End, Line, Output, Piece
-from specrag.text import is_hollow, sentences
-from specrag.types import FinishReason
+from specrag.models.base import Line, Output
+from specrag.models.guide import Ending, Guide, label_after
 
 Candidates: TypeAlias = Sequence[tuple[int, float]]
 """Token ids with the natural log of their probability, likeliest first."""
-
-_TERMINATORS = (".", "!", "?", "…", "。", "！", "？")  # noqa: RUF001 - full-width ones
-_MIN_WORDS = 3
-"""Fewer words ("Yes.", "St.") do not make a sentence."""
-_LIST_NUMBER = re.compile(r"(^|\s)\d{1,2}\.$")
-"""A full stop after such a number more often begins a list than ends a sentence."""
 
 
 class Row:
@@ -38,54 +29,36 @@ class Row:
     ) -> None:
         self.index = index
         self.ids = ids
-        self._lines = list(lines)
+        self._guide = Guide(lines)
         self._tokenizer = tokenizer
         self._encode = encode
         self._end_ids = _end_ids(tokenizer)
         self._forced: deque[int] = deque()
-        self._line = 0
         self._written: list[int] = []
-        self._shown = ""
-        self._count = 0
-        self._cut = False
 
-    def advance(  # noqa: PLR0911 - one return for each way a line goes on
-        self, candidates: Candidates, emit: Callable[[tuple[int, Output]], None]
-    ) -> int | None:
+    def advance(self, candidates: Candidates, emit: Callable[[tuple[int, Output]], None]) -> int | None:
         """Take the likeliest tokens, best first; return the one to feed, or None when the row is done."""
         if self._forced:
             return self._forced.popleft()
-        best, logprob = self._first_that_goes_on(candidates) if is_hollow(self._shown) else candidates[0]
-        if best in self._end_ids:
-            return self._end_line(emit, newline="\n")
-        head, newline, _ = self._text_of(best).partition("\n")
-        if self._is_complete(head):
-            return self._end_line(emit, newline="\n")
-        if newline and not head:
-            return self._end_line(emit, newline="\n")
-        self._written.append(best)
-        self._shown += head
-        self._count += 1
-        part = self._lines[self._line].part
-        emit((self.index, Piece(part=part, text=head, logprob=min(logprob, 0.0))))
-        if newline:  # the token holds text and its newline: it is read, the label follows at once
-            return self._end_line(emit, newline="", feed=best)
-        if len(self._written) >= self._lines[self._line].max_tokens:
-            self._cut = True
-            return self._end_line(emit, newline="\n", feed=best)
-        return best
+        best, logprob = self._first_that_goes_on(candidates) if self._guide.hollow else candidates[0]
+        ends = best in self._end_ids
+        taken = self._guide.take("" if ends else self._text_of(best), logprob, ends=ends)
+        if taken.piece is not None:
+            self._written.append(best)
+            emit((self.index, taken.piece))
+        if taken.ending is None:
+            return best
+        return self._end_line(taken.ending, emit, feed=None if taken.piece is None else best)
 
     def _end_line(
-        self, emit: Callable[[tuple[int, Output]], None], *, newline: str, feed: int | None = None
+        self, ending: Ending, emit: Callable[[tuple[int, Output]], None], *, feed: int | None
     ) -> int | None:
         """Queue the next label (after `feed`), or end the row."""
-        self._line += 1
-        self._written, self._shown = [], ""
-        if self._line >= len(self._lines):
-            reason: FinishReason = "length" if self._cut else "stop"
-            emit((self.index, End(finish_reason=reason, completion_tokens=self._count)))
+        self._written = []
+        if self._guide.done:
+            emit((self.index, self._guide.end))
             return None
-        label = self._encode(newline + self._lines[self._line].label)
+        label = self._encode(label_after(ending, self._guide.line))
         self._forced.extend(label if feed is None else [feed, *label])
         return self._forced.popleft()
 
@@ -96,21 +69,10 @@ class Row:
                 return token, logprob
         return candidates[0]
 
-    def _is_complete(self, following: str) -> bool:
-        """Whether the line has its sentences: the next token would begin another one."""
-        wanted = self._lines[self._line].sentences
-        shown = self._shown.rstrip()
-        if wanted is None or not following[:1].isspace() or not shown.endswith(_TERMINATORS):
-            return False
-        if _LIST_NUMBER.search(shown):
-            return False
-        done = [part for part in sentences(self._shown) if len(part.split()) >= _MIN_WORDS]
-        return len(done) >= wanted
-
     def _text_of(self, token: int) -> str:
         """What `token` adds to the text of the line; empty while a character is incomplete."""
         whole: str = self._tokenizer.decode([*self._written, token])
-        return "" if whole.endswith("\ufffd") else whole.removeprefix(self._shown)
+        return "" if whole.endswith("\ufffd") else whole.removeprefix(self._guide.shown)
 
 
 def _end_ids(tokenizer: Any) -> frozenset[int]:
