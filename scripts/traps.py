@@ -72,8 +72,9 @@ TRAPS: tuple[Trap, ...] = (
         "specrag/models/rows.py",
         "        if self._forced:\n            return self._forced.popleft()\n        best,",
         "        if self._forced:\n"
-        "            part = self._lines[self._line].part\n"
-        "            emit((self.index, Piece(part=part, text=self._text_of(self._forced[0]), logprob=0.0)))\n"
+        "            from specrag.models.base import Piece\n"
+        "            part, text = self._guide.line.part, self._text_of(self._forced[0])\n"
+        "            emit((self.index, Piece(part=part, text=text, logprob=0.0)))\n"
         "            return self._forced.popleft()\n        best,",
         "tests/test_rows.py::test_a_newline_ends_the_line_and_the_label_is_forced_and_not_counted",
     ),

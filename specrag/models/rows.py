@@ -1,7 +1,7 @@
 """One draft while it is decoded in this process: which token it takes and which one is fed, without tensors.
 
-The guide (`guide.py`) tells where a line ends; then the label of the next one is forced, read by the model and
-never counted.
+The guide (`guide.py`) tells where a line ends; then the label of the next one is forced, read by the model
+and never counted.
 """
 
 from collections import deque
