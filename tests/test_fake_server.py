@@ -153,7 +153,8 @@ async def test_a_client_that_leaves_is_noticed_and_its_work_ends(server: FakeSer
             json={"prompt": PROMPT, "temperature": 0, "max_tokens": 500, "stream": True},
         ) as response,
     ):
-        line = await anext(response.aiter_lines())
+        lines = response.aiter_lines()  # held: one that nobody holds closes its response
+        line = await anext(lines)
         assert line.startswith("data")
         assert server.running == 1
         metrics = (await client.get(f"{server.url.removesuffix('/v1')}/metrics")).text
