@@ -10,7 +10,7 @@ from collections.abc import Sequence
 import typer
 
 from specrag import __version__
-from specrag.cli import ask, documents, system, traces
+from specrag.cli import ask, documents, system, traces, vllm
 
 app = typer.Typer(
     name="specrag",
@@ -26,6 +26,7 @@ app.add_typer(traces.app, name="trace")
 app.add_typer(system.weights_app, name="weights")
 app.command("doctor")(system.doctor)
 app.command("serve")(system.serve)
+app.command("vllm")(vllm.vllm)
 
 
 @app.callback(invoke_without_command=True)

@@ -1,0 +1,59 @@
+"""A plan as text: commands to paste into a shell, each flag with its reason, or one JSON document."""
+
+import shlex
+from collections.abc import Iterable
+from typing import Any
+
+from specrag.vllm.plan import Plan, ServerPlan
+
+SCHEMA = "specrag.vllm/1"
+
+
+def as_shell(plan: Plan, *, python: str, keyed: bool) -> str:
+    """All commands, with the reasons above them, and the settings of the app. `keyed` servers want a key."""
+    parts = [_server(server, python, keyed=keyed) for server in plan.servers]
+    if plan.in_turn:
+        parts.insert(0, "# They share a GPU: start each when the one before it answers /health.")
+    return "\n\n".join([*parts, _app(plan)]) + "\n"
+
+
+def as_dict(plan: Plan, *, python: str) -> dict[str, Any]:
+    """The document of `--json`, without keys."""
+    return {
+        "schema": SCHEMA,
+        "servers": [
+            {
+                "role": server.role,
+                "model": server.model.source,
+                "served_name": server.model.name,
+                "url": server.url,
+                "command": list(server.command(python)),
+                "environment": {variable.name: variable.value for variable in server.environment},
+                "key_setting": server.key_setting,
+            }
+            for server in plan.servers
+        ],
+        "variables": plan.variables,
+        "in_turn": plan.in_turn,
+    }
+
+
+def exports(plan: Plan) -> Iterable[str]:
+    """The settings of the app as lines of a shell."""
+    return (f"export {name}={shlex.quote(value)}" for name, value in plan.variables.items())
+
+
+def _server(server: ServerPlan, python: str, *, keyed: bool) -> str:
+    why = [f"#   {' '.join(flag.words)}: {flag.reason}" for flag in server.flags]
+    why += [f"#   {variable.name}: {variable.reason}" for variable in server.environment]
+    settings = [f"{variable.name}={shlex.quote(variable.value)}" for variable in server.environment]
+    if keyed:
+        settings.append(f'VLLM_API_KEY="${server.key_setting}"')
+    words = server.command(python)
+    lines = [" ".join(settings), shlex.join(words[:3])]
+    lines += ["    " + " ".join(map(shlex.quote, flag.words)) for flag in server.arguments]
+    return "\n".join([f"# The {server.role}, at {server.url}", *why, " \\\n".join(lines)])
+
+
+def _app(plan: Plan) -> str:
+    return "\n".join(["# The app, once they answer: these settings, then `python app.py`", *exports(plan)])

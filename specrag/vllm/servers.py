@@ -1,0 +1,124 @@
+"""All servers of a plan, started together and ended together: none of them outlives this object's `stop`."""
+
+import time
+from collections.abc import Callable, Iterable
+from contextlib import ExitStack
+from pathlib import Path
+from types import TracebackType
+from typing import Self
+
+from specrag.errors import ServerUnreachable
+from specrag.vllm.plan import Plan
+from specrag.vllm.server import LOOK_EVERY_S, READY_S, VllmServer
+
+TELL_EVERY_S = 10.0
+
+
+def silent(text: str) -> None:
+    """The listener of someone who does not care."""
+
+
+class VllmServers:
+    """The processes of a plan.
+
+    As a context manager it starts them, waits for their answers, and stops them. `keys` go by role;
+    `logs` is the folder of their logs; `tell` hears how far the start is.
+    """
+
+    def __init__(
+        self,
+        plan: Plan,
+        *,
+        python: Path,
+        logs: Path,
+        keys: dict[str, str] | None = None,
+        tell: Callable[[str], None] = silent,
+    ) -> None:
+        self.plan = plan
+        self._tell = tell
+        self.all = tuple(
+            VllmServer(
+                server,
+                python=python,
+                log=logs / f"{server.role}-{server.port}.log",
+                key=(keys or {}).get(server.role),
+            )
+            for server in plan.servers
+        )
+
+    @property
+    def drafters(self) -> tuple[VllmServer, ...]:
+        """Every server of the drafter."""
+        return self.all[:-1]
+
+    @property
+    def drafter(self) -> VllmServer:
+        """The first server of the drafter."""
+        return self.all[0]
+
+    @property
+    def verifier(self) -> VllmServer:
+        """The server of the verifier."""
+        return self.all[-1]
+
+    def start(self, timeout_s: float = READY_S) -> None:
+        """Start all and wait until all answer; if one fails, none is left.
+
+        Raises:
+            UsageError, ModelError, ServerUnreachable: as a server's `start` and `wait_ready` do.
+        """
+        batches = [[server] for server in self.all] if self.plan.in_turn else [list(self.all)]
+        try:
+            for batch in batches:
+                for server in batch:
+                    server.start()
+                    self._tell(f"{server.plan.role}: starting at {server.url}, log in {server.log}")
+                self._wait(batch, timeout_s)
+        except BaseException:
+            self.stop()
+            raise
+
+    def watch(self) -> None:
+        """Wait until a server ends by itself, which is an error.
+
+        Raises:
+            ModelError: with the last lines of the log of the one that ended.
+        """
+        while all(server.alive for server in self.all):
+            self.all[0].pause(LOOK_EVERY_S)
+        for server in self.all:
+            server.check()
+
+    def stop(self) -> None:
+        """Stop all, at the same time; no process is left, whatever goes wrong with one of them."""
+        with ExitStack() as stopping:
+            for server in self.all:
+                stopping.callback(server.stop)
+            for server in self.all:
+                server.ask_to_stop()
+
+    def __enter__(self) -> Self:
+        self.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.stop()
+
+    def _wait(self, batch: Iterable[VllmServer], timeout_s: float) -> None:
+        began = told = time.monotonic()
+        waiting = list(batch)
+        while waiting:
+            for server in [one for one in waiting if one.check()]:
+                waiting.remove(server)
+                self._tell(f"{server.plan.role}: ready after {time.monotonic() - began:.0f} s")
+            now = time.monotonic()
+            names = ", ".join(server.plan.role for server in waiting)
+            if waiting and now - began > timeout_s:
+                raise ServerUnreachable(f"Not ready within {timeout_s:.0f} s: {names}; see {waiting[0].log}.")
+            if waiting and now - told > TELL_EVERY_S:
+                told = now
+                self._tell(f"{names}: still starting, {now - began:.0f} s")
+            if waiting:
+                waiting[0].pause(LOOK_EVERY_S)
