@@ -19,6 +19,8 @@ from specrag.ingest.index import Indexer
 from specrag.ingest.jobs import IngestJobs
 from specrag.models.base import LanguageModel
 from specrag.models.local import LocalModel
+from specrag.models.server.access import access_of
+from specrag.models.server.model import ServerModel
 from specrag.models.weights import Progress, Weights, ignore
 from specrag.models.worker import Worker
 from specrag.partition import Partitioner
@@ -35,7 +37,7 @@ from specrag.retrieval.retriever import Retriever
 from specrag.runs import Runs
 from specrag.tracing.store import TraceStore
 from specrag.turnstile import Turnstile
-from specrag.types import PipelineName
+from specrag.types import ModelInfo, PipelineName, Role
 
 PIPELINES: dict[PipelineName, Callable[[Tools], Pipeline]] = {
     "speculative": SpeculativePipeline,
@@ -114,16 +116,16 @@ class Parts:
     @cached_property
     def drafter(self) -> LanguageModel:
         """The small model."""
-        return self._drafter or self._load(self.settings.drafter)
+        return self._drafter or self._made("drafter")
 
     @cached_property
     def verifier(self) -> LanguageModel:
         """The large model; the drafter itself when both settings are equal."""
         if self._verifier is not None:
             return self._verifier
-        if self.settings.verifier == self.settings.drafter and self._drafter is None:
+        if self._drafter is None and self._same_model():
             return self.drafter
-        return self._load(self.settings.verifier)
+        return self._made("verifier")
 
     @cached_property
     def turnstile(self) -> Turnstile:
@@ -174,7 +176,7 @@ class Parts:
             "versions": {"specrag": __version__, "python": platform.python_version()}
             | {name: version(name) for name in PACKAGES},
             "models": {
-                role: {"name": info.name, "parameters": info.parameters, "dtype": info.dtype}
+                role: _described(info)
                 for role, info in (("drafter", self.drafter.info), ("verifier", self.verifier.info))
             }
             | {
@@ -186,9 +188,31 @@ class Parts:
     def close(self) -> None:
         """Let go of the store's lock and of the threads, of those parts that were made."""
         made = self.__dict__
-        for name in ("jobs", "store", "worker"):
-            if name in made:
+        for name in ("jobs", "store", "drafter", "verifier", "worker"):
+            if name in made and hasattr(made[name], "close"):
                 made[name].close()
+
+    def _same_model(self) -> bool:
+        settings = self.settings
+        if access_of(settings, "drafter") is None and access_of(settings, "verifier") is None:
+            return settings.verifier == settings.drafter
+        return False
+
+    def _made(self, role: Role) -> LanguageModel:
+        """The model of a role: behind its servers, or loaded here."""
+        access = access_of(self.settings, role)
+        if access is None:
+            return self._load(getattr(self.settings, role))
+        self._progress(Progress(step=f"asking the {role}'s server", done=0, total=0))
+        tokenizer = self._tokenizer(access.tokenizer) if access.tokenizer else None
+        model = ServerModel(access, tokenizer=tokenizer)
+        model.connect_now()
+        return model
+
+    def _tokenizer(self, name: str) -> Any:
+        from specrag.models.loading import load_tokenizer
+
+        return load_tokenizer(self.weights.tokenizer(name), name=model_name(name))
 
     def _load(self, name: str) -> LocalModel:
         folder: Path = self.weights.ensure(name)
@@ -199,3 +223,11 @@ class Parts:
             threads=self.settings.threads,
             precision=self.settings.precision,
         )
+
+
+def _described(info: ModelInfo) -> dict[str, Any]:
+    """What a trace says of a model; notes and place only of one behind a server."""
+    described: dict[str, Any] = {"name": info.name, "parameters": info.parameters, "dtype": info.dtype}
+    if info.device.partition(":")[0] not in ("cpu", "cuda", "none"):
+        described["server"] = info.device
+    return described | ({"notes": list(info.notes)} if info.notes else {})

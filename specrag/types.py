@@ -264,6 +264,8 @@ class ModelInfo:
     device: str
     dtype: str
     context: int
+    notes: tuple[str, ...] = ()
+    """What the model cannot do and should, one sentence each."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -61,7 +61,7 @@ async def verify_drafts(
 async def _in_one_pass(model: LanguageModel, question: str, drafts: Sequence[Draft]) -> Verification:
     results = await _score(model, [_request(question, draft) for draft in drafts])
     verdicts = tuple(_verdict(draft, scores, None) for draft, scores in zip(drafts, results, strict=True))
-    return Verification(verdicts=verdicts, usage=_usage(results))
+    return Verification(verdicts=verdicts, usage=_usage(results), note=" ".join(model.info.notes) or None)
 
 
 async def _with_passages(
@@ -87,7 +87,7 @@ async def _with_passages(
         _verdict(draft, scores, grounded)
         for draft, scores, grounded in zip(drafts, results[:half], results[half:], strict=True)
     )
-    return Verification(verdicts=verdicts, usage=_usage(results))
+    return Verification(verdicts=verdicts, usage=_usage(results), note=" ".join(model.info.notes) or None)
 
 
 async def _one_by_one(model: LanguageModel, question: str, drafts: Sequence[Draft]) -> Verification:
@@ -155,7 +155,7 @@ def _verdict(draft: Draft, scores: TokenScores, grounded: TokenScores | None) ->
         ),
         log_sums=replace(
             draft.log_sums,
-            self_containment=sum(answer) + sum(rationale),
+            self_containment=sum(answer) + sum(rationale) if answer or rationale else None,
             self_containment_tokens=len(answer) + len(rationale),
         ),
         verifier_tokens=(*_tokens(scores, "rationale"), *_tokens(scores, "answer")),

@@ -12,6 +12,7 @@ import re
 import sys
 import zipfile
 import zlib
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Protocol
 
@@ -21,6 +22,7 @@ from specrag.models.embedded import Member, Report, WeightsSpec
 
 BLOCK = 1 << 20
 HUB_FILES = ("*.safetensors", "*.json", "*.txt", "*.model", "*.jinja")
+TOKENIZER_FILES = ("*.json", "*.txt", "*.model", "*.jinja")
 HUB_COPIES = ("original/*", "consolidated*.safetensors", "onnx/*", "openvino/*")
 """Folders and files that repeat the weights in the form of another program."""
 
@@ -107,8 +109,8 @@ def _unpack_member(archive: zipfile.ZipFile, spec: WeightsSpec, member: Member, 
         )
 
 
-def hub_download(name: str, cache: Path) -> Path:
-    """Fetch the Hugging Face model `name` into `cache`, or find it there.
+def hub_download(name: str, cache: Path, *, files: Sequence[str] = HUB_FILES) -> Path:
+    """Fetch the files of the Hugging Face model `name` into `cache`, or find them there.
 
     Raises:
         WeightsError: no hub can be reached, there is no such model, or it asks for a login.
@@ -118,7 +120,7 @@ def hub_download(name: str, cache: Path) -> Path:
 
     try:
         folder = snapshot_download(
-            name, cache_dir=cache, allow_patterns=list(HUB_FILES), ignore_patterns=list(HUB_COPIES)
+            name, cache_dir=cache, allow_patterns=list(files), ignore_patterns=list(HUB_COPIES)
         )
     except GatedRepoError as error:
         raise WeightsError(

@@ -45,15 +45,11 @@ def load(source: Path, *, name: str, precision: Precision, engine: EngineName | 
     """
     from jinja2 import TemplateError
     from safetensors import SafetensorError
-    from transformers import AutoTokenizer
 
     failures = (OSError, ValueError, KeyError, ImportError, RuntimeError, AttributeError, SafetensorError)
     try:
-        tokenizer: Any = AutoTokenizer.from_pretrained(source)
-        if not tokenizer.chat_template:
-            raise ModelError(f"{name} has no chat template; choose an instruction-tuned model.")
+        tokenizer = _tokenizer(source, name)
         renderer = Renderer(tokenizer)
-        renderer.render(_TURNS)
         model, parameters, layout, made = _made(source, precision, engine)
         context = context_of(model.config.get_text_config())
     except (TemplateError, AssertionError) as error:
@@ -68,6 +64,32 @@ def load(source: Path, *, name: str, precision: Precision, engine: EngineName | 
         context=context,
     )
     return Loaded(model=model, tokenizer=tokenizer, renderer=renderer, engine=made, info=info)
+
+
+def load_tokenizer(source: Path, *, name: str) -> Any:
+    """The tokenizer in a folder, with a chat template that takes our conversations.
+
+    Raises:
+        ModelError: the folder does not hold one.
+    """
+    from jinja2 import TemplateError
+
+    try:
+        return _tokenizer(source, name)
+    except (TemplateError, AssertionError) as error:
+        raise ModelError(f"The chat template of {name} cannot be used: {error}") from error
+    except (OSError, ValueError, KeyError, ImportError) as error:
+        raise ModelError(f"{name} holds no tokenizer that can be loaded: {error}") from error
+
+
+def _tokenizer(source: Path, name: str) -> Any:
+    from transformers import AutoTokenizer
+
+    tokenizer: Any = AutoTokenizer.from_pretrained(source)
+    if not tokenizer.chat_template:
+        raise ModelError(f"{name} has no chat template; choose an instruction-tuned model.")
+    Renderer(tokenizer).render(_TURNS)
+    return tokenizer
 
 
 def context_of(config: Any) -> int:

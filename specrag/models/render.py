@@ -5,12 +5,13 @@ and may hold special tokens. Every segment is tokenised by itself and can never 
 document that contains `<|im_end|>` stays a document. Boundaries of spans follow from the construction.
 """
 
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from specrag.models.base import Conversation, Turn
 
-_MARK = "\ue000specrag\ue001"
+MARK = "\ue000specrag\ue001"
 """A placeholder from the private-use area, which no chat template contains."""
 
 
@@ -35,28 +36,18 @@ class Renderer:
     def render(self, conversation: Conversation) -> Rendered:
         """Token ids of the conversation, open at its end for the model to go on."""
         turns = conversation.turns
-        pieces = self._template_pieces(turns)
-        ids: list[int] = []
-        spans: dict[str, tuple[int, int]] = {}
-        for piece, turn in zip(pieces, turns, strict=False):
-            ids += self._encode_template(piece)
-            for segment in turn.segments:
-                start = len(ids)
-                ids += self.encode(segment.text)
-                if segment.span is not None:
-                    spans[segment.span] = (start, len(ids))
-        ids += self._encode_template(pieces[-1])
-        return Rendered(ids=tuple(ids), spans=spans)
+        template = [self._encode_template(piece) for piece in self._template_pieces(turns)]
+        return assembled(template, turns, self.encode)
 
     def _template_pieces(self, turns: tuple[Turn, ...]) -> list[str]:
         """What the template writes before, between and after the turns' contents."""
         opened = turns[-1].role == "assistant"
         text: str = self._tokenizer.apply_chat_template(
-            [{"role": turn.role, "content": _MARK} for turn in turns],
+            [{"role": turn.role, "content": MARK} for turn in turns],
             tokenize=False,
             add_generation_prompt=not opened,
         )
-        pieces = text.split(_MARK)
+        pieces = text.split(MARK)
         assert len(pieces) == len(turns) + 1, "the chat template dropped or repeated a turn"
         if opened:
             pieces[-1] = ""  # leave out the end of the turn: the model goes on inside it
@@ -64,3 +55,20 @@ class Renderer:
 
     def _encode_template(self, text: str) -> list[int]:
         return list(self._tokenizer(text, add_special_tokens=False).input_ids) if text else []
+
+
+def assembled(
+    template: Sequence[Sequence[int]], turns: Sequence[Turn], encode: Callable[[str], Sequence[int]]
+) -> Rendered:
+    """The turns' segments between the template's pieces, of which there is one more than turns."""
+    ids: list[int] = []
+    spans: dict[str, tuple[int, int]] = {}
+    for piece, turn in zip(template, turns, strict=False):
+        ids += piece
+        for segment in turn.segments:
+            start = len(ids)
+            ids += encode(segment.text)
+            if segment.span is not None:
+                spans[segment.span] = (start, len(ids))
+    ids += template[-1]
+    return Rendered(ids=tuple(ids), spans=spans)

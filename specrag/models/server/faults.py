@@ -1,0 +1,114 @@
+"""What can go wrong with a server, and how it is said.
+
+A fault that may pass (the server is away, busy, or broke off) is worth another try elsewhere; every other one
+needs the person to change something. No sentence ever holds the key.
+"""
+
+from dataclasses import dataclass
+from http import HTTPStatus
+from typing import Literal, TypeAlias
+
+from specrag.errors import ContextTooLong, ModelError, ServerUnreachable
+from specrag.models.server.access import Access
+
+FaultKind: TypeAlias = Literal[
+    "unreachable",
+    "dropped",
+    "silent",
+    "busy",
+    "failed",
+    "malformed",
+    "refused",
+    "no_model",
+    "too_long",
+    "rejected",
+    "unable",
+]
+_PASSING: frozenset[FaultKind] = frozenset(
+    ("unreachable", "dropped", "silent", "busy", "failed", "malformed")
+)
+_LONGEST = 200
+"""Characters that are kept of what a server says."""
+
+
+@dataclass(eq=False)
+class Fault(Exception):
+    """A request to one server that came to nothing."""
+
+    kind: FaultKind
+    url: str
+    detail: str = ""
+    retry_after_s: float | None = None
+    """How long the server asks to be left alone."""
+
+    @property
+    def passing(self) -> bool:
+        """Whether the same request may succeed later or elsewhere."""
+        return self.kind in _PASSING
+
+    @property
+    def gone(self) -> bool:
+        """Whether what is known of the server may no longer hold: another one may come up in its place."""
+        return self.kind in ("unreachable", "dropped", "no_model")
+
+
+def of_status(url: str, status: int, message: str, *, retry_after: str | None = None) -> Fault:
+    """The fault behind an HTTP status, with what the server said about it."""
+    said = _tidy(message)
+    detail = f"status {status}: {said}" if said else f"status {status}"
+    if status in (HTTPStatus.UNAUTHORIZED, HTTPStatus.FORBIDDEN):
+        return Fault("refused", url, f"status {status}")
+    if status == HTTPStatus.NOT_FOUND and "model" in said.lower():
+        return Fault("no_model", url, detail)
+    if status in (HTTPStatus.TOO_MANY_REQUESTS, HTTPStatus.SERVICE_UNAVAILABLE):
+        return Fault("busy", url, f"status {status}", _seconds(retry_after))
+    if status >= HTTPStatus.INTERNAL_SERVER_ERROR:
+        return Fault("failed", url, detail)
+    if status == HTTPStatus.BAD_REQUEST and any(
+        word in said.lower() for word in ("context length", "context_length")
+    ):
+        return Fault("too_long", url, said)
+    return Fault("rejected", url, detail)
+
+
+_SENTENCES: dict[FaultKind, str] = {
+    "unreachable": "{who} cannot be reached ({detail}); start it, or correct {name}_URL.",
+    "dropped": "{who} broke off in the middle of its answer ({detail}); ask again, and look at its log.",
+    "silent": "{who} was silent for {detail}; ask again, or raise SPECRAG_STALL_TIMEOUT_S if it is slow.",
+    "busy": "{who} takes no more requests ({detail}); ask again soon, or add servers to {name}_URL.",
+    "failed": "{who} failed ({detail}); ask again, and look at its log.",
+    "malformed": "{who} sent no answer of an OpenAI-compatible server ({detail}); check {name}_URL.",
+    "refused": "{who} refused the key ({detail}); set {name}_KEY.",
+    "no_model": "{who} does not serve this model ({detail}); correct {name}.",
+    "too_long": "{who} finds a prompt too long ({detail}); lower SPECRAG_PASSAGES_PER_DRAFT.",
+    "unable": "{who} cannot be used: {detail}.",
+    "rejected": "{who} refused the request ({detail}); `specrag doctor` tells what it can do.",
+}
+
+
+def sentence(fault: Fault, access: Access) -> str:
+    """The fault for a person: what failed, and what to do."""
+    who = f"The {access.role}'s server {fault.url}"
+    text = _SENTENCES[fault.kind].format(who=who, detail=fault.detail, name=access.setting)
+    return text if access.key is None else text.replace(access.key, "…")
+
+
+def raised(fault: Fault, access: Access) -> ModelError:
+    """The fault as the error that the rest of the program knows."""
+    text = sentence(fault, access)
+    if fault.kind == "too_long":
+        return ContextTooLong(text)
+    return ServerUnreachable(text) if fault.passing else ModelError(text)
+
+
+def _tidy(message: str) -> str:
+    text = " ".join(message.split()).rstrip(".")
+    return text if len(text) <= _LONGEST else f"{text[:_LONGEST]}…"
+
+
+def _seconds(retry_after: str | None) -> float | None:
+    """A `Retry-After` in seconds; one that names a date is left to our own back-off."""
+    try:
+        return max(0.0, float(retry_after)) if retry_after else None
+    except ValueError:
+        return None

@@ -1,0 +1,278 @@
+"""A language model behind servers: the `LanguageModel` protocol over HTTP.
+
+Every conversation of a call is a streaming request of its own, so that a server batches them as it likes and
+one that fails goes on elsewhere; scoring is one request with all prompts, which read in one pass and decode
+nothing but the token whose probabilities answer a choice.
+"""
+
+import asyncio
+import math
+import threading
+from collections import Counter
+from collections.abc import AsyncGenerator, Sequence
+from contextlib import aclosing
+from typing import Any
+
+from specrag.errors import ContextTooLong, ModelError, SpecragError
+from specrag.models.base import (
+    Begin,
+    Choice,
+    Conversation,
+    End,
+    Line,
+    Output,
+    ScoredToken,
+    ScoreRequest,
+    TokenScores,
+)
+from specrag.models.render import Rendered
+from specrag.models.server.access import Access
+from specrag.models.server.asking import Asking, Server
+from specrag.models.server.faults import Fault, raised
+from specrag.models.server.vocabulary import OwnVocabulary, ServedVocabulary, Vocabulary
+from specrag.models.server.wire import Reading, Token
+from specrag.models.server.writing import Writing
+from specrag.types import ModelInfo
+
+_LABEL_ROOM = 16
+"""Tokens kept free for the label of a line."""
+
+
+class ServerModel:
+    """A model of vLLM or a server like it. Nothing is sent before `connect` or the first use."""
+
+    def __init__(self, access: Access, *, tokenizer: Any = None) -> None:
+        """`tokenizer` is one of transformers, of the very model; None asks the servers to tokenise."""
+        self._access = access
+        self._asking = Asking(access)
+        self._own = None if tokenizer is None else OwnVocabulary(tokenizer)
+        self._served: ServedVocabulary | None = None
+        name = access.model or "unknown"
+        self._info = ModelInfo(name=name, parameters=0, device="server", dtype="", context=0)
+
+    @property
+    def info(self) -> ModelInfo:
+        """What the servers said of themselves; of no server's address or key."""
+        known = [one.abilities for one in self._asking.pool.endpoints if one.abilities is not None]
+        if not known:  # all are away at this moment, or none was asked yet
+            return self._info
+        count = len(self._asking.pool.endpoints)
+        engines = ", ".join(dict.fromkeys(one.engine for one in known))
+        self._info = ModelInfo(
+            name=known[0].model,
+            parameters=0,
+            device=engines if count == 1 else f"{engines} on {count} servers",
+            dtype="",
+            context=min(one.context for one in known),
+            notes=tuple(dict.fromkeys(note for one in known for note in one.notes)),
+        )
+        return self._info
+
+    @property
+    def running(self) -> int:
+        """Prompts that the servers work on for this process."""
+        return self._asking.pool.running
+
+    async def connect(self) -> ModelInfo:
+        """Ask every server what it can do; one that answers is enough.
+
+        Raises:
+            ServerUnreachable: none answers now.
+            ModelError: none can be used, or they serve different models.
+        """
+        faults = await self._asking.look_at_all()
+        known = [one.abilities for one in self._asking.pool.endpoints if one.abilities is not None]
+        if not known:
+            # what needs a person comes before what may pass
+            raise raised(min(faults, key=lambda fault: fault.passing), self._access)
+        names = sorted({one.model for one in known})
+        if len(names) > 1:
+            raise ModelError(
+                f"The servers of {self._access.setting}_URL serve different models ({', '.join(names)}); set "
+                f"{self._access.setting} to the one that all of them serve."
+            )
+        return self.info
+
+    def connect_now(self) -> ModelInfo:
+        """`connect` for a caller that may be on an event loop's thread: waits on a thread of its own."""
+        found: list[ModelInfo] = []
+        failed: list[BaseException] = []
+
+        def run() -> None:
+            try:
+                found.append(asyncio.run(self.connect()))
+            except SpecragError as error:
+                failed.append(error)
+
+        thread = threading.Thread(target=run, name="specrag-connect", daemon=True)
+        thread.start()
+        thread.join()
+        if failed:
+            raise failed[0]
+        return found[0]
+
+    async def aclose(self) -> None:
+        """Close the connections of this loop."""
+        await self._asking.aclose()
+
+    def close(self) -> None:
+        """Close all connections."""
+        self._asking.close()
+
+    async def generate(
+        self, conversations: Sequence[Conversation], lines: Sequence[Line]
+    ) -> AsyncGenerator[tuple[int, Output]]:
+        """See `LanguageModel.generate`."""
+        queue: asyncio.Queue[tuple[int, Output] | BaseException] = asyncio.Queue()
+
+        async def write(index: int, conversation: Conversation) -> None:
+            try:
+                async with aclosing(self._outputs(conversation, lines)) as outputs:
+                    async for output in outputs:
+                        queue.put_nowait((index, output))
+            except Exception as error:  # noqa: BLE001 - carried to the reader, where it is raised again
+                queue.put_nowait(error)
+
+        tasks = [asyncio.create_task(write(*item)) for item in enumerate(conversations)]
+        try:
+            ended = 0
+            while ended < len(tasks):
+                item = await queue.get()
+                if isinstance(item, BaseException):
+                    raise item
+                ended += isinstance(item[1], End)
+                yield item
+        finally:
+            for task in tasks:
+                task.cancel()
+            await asyncio.gather(*tasks, return_exceptions=True)
+
+    async def score(self, requests: Sequence[ScoreRequest]) -> list[TokenScores]:
+        """See `LanguageModel.score`."""
+        try:
+            return await self._score(requests)
+        except Fault as fault:
+            raise raised(fault, self._access) from fault
+
+    # generation
+
+    async def _outputs(self, conversation: Conversation, lines: Sequence[Line]) -> AsyncGenerator[Output]:
+        """All outputs of one conversation, an `End` last, whatever happens."""
+        writing: Writing | None = None
+        try:
+            vocabulary = await self._vocabulary()
+            text, rendered = await vocabulary.render(conversation)
+            yield Begin(prompt=text, prompt_tokens=len(rendered.ids))
+            room = sum(line.max_tokens for line in lines) + _LABEL_ROOM * (len(lines) - 1)
+            self._check(len(rendered.ids), room)
+            writing = Writing(rendered.ids, lines, vocabulary)
+            async with aclosing(self._written(writing, vocabulary)) as outputs:
+                async for output in outputs:
+                    yield output
+        except Fault as fault:
+            yield _broken(writing, str(raised(fault, self._access)))
+        except ModelError as error:
+            yield _broken(writing, str(error))
+        else:
+            yield writing.guide.end
+
+    async def _written(self, writing: Writing, vocabulary: Vocabulary) -> AsyncGenerator[Output]:
+        """Write on one server and, after a passing fault, go on on another one."""
+        failed = None
+        for last in (False, True):
+            endpoint = None
+            try:
+                async with self._asking.server(avoid=failed) as server:
+                    endpoint = server.endpoint
+                    async with aclosing(writing.go_on(_Source(server, vocabulary))) as outputs:
+                        async for output in outputs:
+                            yield output
+                    return
+            except Fault as fault:
+                if last or not fault.passing:
+                    raise
+                failed = endpoint or self._asking.pool.at(fault.url)
+                await self._asking.pool.breathe(failed, fault)
+
+    # scoring
+
+    async def _score(self, requests: Sequence[ScoreRequest]) -> list[TokenScores]:
+        vocabulary = await self._vocabulary()
+        rendered = [(await vocabulary.render(request.conversation))[1] for request in requests]
+        self._check(max(len(item.ids) for item in rendered), 1)
+        options = [await _first_tokens(request.choice, vocabulary) for request in requests]
+        wanted = sorted({token for option in options for tokens in option.values() for token in tokens})
+        prompts = [item.ids for item in rendered]
+        readings = await self._asking.attempt(
+            lambda server: server.read(prompts, wanted), prompts=len(prompts)
+        )
+        return [
+            _scores(item, reading, option)
+            for item, reading, option in zip(rendered, readings, options, strict=True)
+        ]
+
+    # plumbing
+
+    async def _vocabulary(self) -> Vocabulary:
+        """How text becomes ids; the first time, what a server can do is found out as well."""
+        if self.info.context and (known := self._own or self._served):
+            return known
+        async with self._asking.server(0) as server:
+            setting = f"{self._access.setting}_TOKENIZER"
+            model = server.abilities.model
+            self._served = ServedVocabulary(self._asking.post, model=model, setting=setting)
+        return self._own or self._served
+
+    def _check(self, tokens: int, room: int) -> None:
+        context = self.info.context
+        if tokens + room > context:
+            raise ContextTooLong(
+                f"The prompt has {tokens} tokens and {self.info.name} reads at most {context} with its "
+                "answer; lower SPECRAG_RETRIEVE, SPECRAG_PASSAGES_PER_DRAFT or SPECRAG_CHUNK_TOKENS."
+            )
+
+
+class _Source:
+    """A server with the model's vocabulary."""
+
+    def __init__(self, server: Server, vocabulary: Vocabulary) -> None:
+        self._server = server
+        self._vocabulary = vocabulary
+
+    def stream(self, ids: Sequence[int], most: int) -> AsyncGenerator[Token]:
+        return self._server.stream(ids, most, stop_ids=sorted(self._vocabulary.special))
+
+    async def likeliest(self, ids: Sequence[int]) -> list[Token]:
+        return await self._server.likeliest(ids, self._vocabulary)
+
+
+def _broken(writing: Writing | None, error: str) -> End:
+    written = 0 if writing is None else writing.guide.written
+    return End(finish_reason="error", completion_tokens=written, error=error)
+
+
+async def _first_tokens(choice: Choice | None, vocabulary: Vocabulary) -> dict[str, set[int]]:
+    """First tokens of each option's spellings, without those that begin several options."""
+    if choice is None:
+        return {}
+    first = {
+        option: {ids[0] for ids in await vocabulary.encode(spellings)}
+        for option, spellings in choice.options.items()
+    }
+    counts = Counter(token for tokens in first.values() for token in tokens)
+    return {option: {token for token in tokens if counts[token] == 1} for option, tokens in first.items()}
+
+
+def _scores(item: Rendered, reading: Reading, options: dict[str, set[int]]) -> TokenScores:
+    """Scores of one request; without spans where the server says nothing of prompts."""
+    spans: dict[str, tuple[ScoredToken, ...]] = {}
+    if reading.prompt is not None:
+        for name, (start, end) in item.spans.items():
+            found = [token for token in reading.prompt[start:end] if token is not None]
+            spans[name] = tuple(ScoredToken(text=text, logprob=min(value, 0.0)) for text, value in found)
+    following = reading.following
+    choice = {
+        option: math.fsum(math.exp(following[token]) for token in tokens if token in following)
+        for option, tokens in options.items()
+    }
+    return TokenScores(spans=spans, choice=choice, prompt_tokens=len(item.ids))

@@ -1,0 +1,96 @@
+"""Which server is asked: the one with the least to do, and after a failure another one.
+
+A server that fails rests, longer each time it fails again, and is asked before its time only if all others
+rest too. A request that failed for a passing reason is tried once more, elsewhere if there is an elsewhere.
+"""
+
+import asyncio
+import threading
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+
+from specrag.models.server.faults import Fault
+from specrag.models.server.probe import Abilities
+
+_FIRST_REST_S, _LONGEST_REST_S = 1.0, 60.0
+_BREATH_S = 1.0
+"""How long a second try waits where there is only the same server to ask."""
+
+
+class Endpoint:
+    """One server, and what is known of it."""
+
+    def __init__(self, url: str) -> None:
+        self.url = url
+        self.running = 0
+        """Prompts that it works on for this process."""
+        self.abilities: Abilities | None = None
+        """None until it was asked, and again after it went away."""
+        self.failures = 0
+        """In a row."""
+        self.fault: Fault | None = None
+        """The latest one."""
+        self.rests_until = 0.0
+
+
+class Pool:
+    """The servers of one role."""
+
+    def __init__(self, urls: Sequence[str], *, clock: Callable[[], float] = time.monotonic) -> None:
+        self.endpoints = tuple(Endpoint(url) for url in urls)
+        self._clock = clock
+        self._lock = threading.Lock()
+
+    @property
+    def running(self) -> int:
+        """Prompts that the servers work on for this process."""
+        return sum(endpoint.running for endpoint in self.endpoints)
+
+    def at(self, url: str) -> Endpoint:
+        """The server with this base URL."""
+        return next(endpoint for endpoint in self.endpoints if endpoint.url == url)
+
+    @contextmanager
+    def lease(
+        self, prompts: int = 1, *, avoid: Endpoint | None = None, only: Endpoint | None = None
+    ) -> Iterator[Endpoint]:
+        """The server to ask; what happens to the request decides whether it rests afterwards."""
+        with self._lock:
+            endpoint = only or self._chosen(avoid)
+            endpoint.running += prompts
+        try:
+            yield endpoint
+        except Fault as fault:
+            self._failed(endpoint, fault)
+            raise
+        else:
+            endpoint.failures, endpoint.rests_until = 0, 0.0
+        finally:
+            with self._lock:
+                endpoint.running -= prompts
+
+    async def breathe(self, failed: Endpoint, fault: Fault) -> None:
+        """Before a second try: not at all if another server is up, else for a moment."""
+        now = self._clock()
+        if any(one is not failed and one.rests_until <= now for one in self.endpoints):
+            return
+        await asyncio.sleep(min(max(fault.retry_after_s or 0.0, _BREATH_S), _FIRST_REST_S * 5))
+
+    def _chosen(self, avoid: Endpoint | None) -> Endpoint:
+        now = self._clock()
+        others = [endpoint for endpoint in self.endpoints if endpoint is not avoid] or list(self.endpoints)
+        awake = [endpoint for endpoint in others if endpoint.rests_until <= now]
+        if awake:
+            return min(awake, key=lambda one: one.running)
+        return min(others, key=lambda one: one.rests_until)
+
+    def _failed(self, endpoint: Endpoint, fault: Fault) -> None:
+        endpoint.fault = fault
+        if fault.gone:
+            endpoint.abilities = None
+        if not fault.passing:
+            return
+        endpoint.failures += 1
+        rest = min(_FIRST_REST_S * 2 ** (endpoint.failures - 1), _LONGEST_REST_S)
+        endpoint.rests_until = self._clock() + min(max(rest, fault.retry_after_s or 0.0), _LONGEST_REST_S)
