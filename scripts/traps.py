@@ -82,8 +82,10 @@ TRAPS: tuple[Trap, ...] = (
         2,
         "joined text is tokenised anew",
         "specrag/models/render.py",
-        "                ids += self.encode(segment.text)\n",
-        "                ids = self.encode(self._tokenizer.decode(ids) + segment.text)\n",
+        "        return assembled(template, turns, self.encode)\n",
+        "        found = assembled(template, turns, self.encode)\n"
+        "        text = self._tokenizer.decode(found.ids)\n"
+        "        return Rendered(ids=tuple(self._encode_template(text)), spans=found.spans)\n",
         "tests/test_traps.py::test_a_span_is_its_own_tokens_where_joined_text_would_be_cut_elsewhere",
     ),
     _trap(

@@ -127,6 +127,12 @@ class Parts:
             return self.drafter
         return self._made("verifier")
 
+    @property
+    def server_prompts(self) -> int:
+        """Prompts that servers work on for this process; 0 means that they are free of us."""
+        made = [self.__dict__.get(role) for role in ("drafter", "verifier")]
+        return sum(model.running for model in made if isinstance(model, ServerModel))
+
     @cached_property
     def turnstile(self) -> Turnstile:
         """Where the runs of this process wait for their turn, whichever pipeline they take."""

@@ -86,7 +86,7 @@ class Settings(BaseSettings):
     drafter_key: SecretStr | None = Field(default=None, description="Key that the drafter's servers want.")
     drafter_tokenizer: str = Field(
         "",
-        description="Hugging Face id or folder of the drafter's tokenizer; empty asks the server to tokenise.",
+        description="Hugging Face id or folder of the drafter's tokenizer; empty asks the server for ids.",
     )
     verifier_url: str = Field("", description="The same for the verifier.")
     verifier_key: SecretStr | None = None
@@ -197,6 +197,12 @@ class Settings(BaseSettings):
         ]
         models = {role: model_name(getattr(self, role)) for role in ("drafter", "verifier", "embedder")}
         return {**models, **self.model_dump(include=set(kept)), "weights": self.weights.model_dump()}
+
+    @property
+    def models_here(self) -> tuple[str, ...]:
+        """The drafter and the verifier, of which those behind servers are left out, as is one named twice."""
+        here = [getattr(self, role) for role in ("drafter", "verifier") if not getattr(self, f"{role}_url")]
+        return tuple(dict.fromkeys(here))
 
     @model_validator(mode="after")
     def _overlap_below_size(self) -> "Settings":

@@ -110,7 +110,7 @@ class DraftFinished(_Event):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DraftsVerified(_Event):
-    """The verifier's one pass over all usable drafts."""
+    """What the verifier said: of all usable drafts after its one pass, or of one that it read eagerly."""
 
     verdicts: tuple[Verdict, ...]
 

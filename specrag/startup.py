@@ -1,7 +1,8 @@
 """What happens between the start of the server and the first question, and how far it is.
 
 The page is up at once; weights, store, sample and models follow in a thread. Each step is told to whoever
-looks (`state`) and to `tell`, and a failure is a sentence that stays until the next attempt.
+looks (`state`) and to `tell`, and a failure is a sentence that stays until the next attempt. A server that is away
+is asked again by itself, so whoever starts everything at once need not mind the order.
 """
 
 import threading
@@ -10,7 +11,7 @@ from dataclasses import dataclass
 
 from specrag.build import Parts
 from specrag.config import Settings
-from specrag.errors import SpecragError
+from specrag.errors import ServerUnreachable, SpecragError, StoreUnreachable
 from specrag.models.weights import Progress
 from specrag.sample import ensure_sample
 
@@ -23,10 +24,16 @@ class StartupState:
     fraction: float | None = None
     ready: bool = False
     failed: bool = False
+    waiting: bool = False
+    """It failed because a server is away, and goes on by itself when the server is there."""
 
 
 def _ignore(_state: StartupState) -> None:
     """The listener of someone who does not care."""
+
+
+_AGAIN_S = 3.0
+"""How often a server that is away is asked again."""
 
 
 class Startup:
@@ -37,6 +44,7 @@ class Startup:
         self._tell = tell
         self._state = StartupState(message="Starting")
         self._ended = threading.Event()
+        self._closed = threading.Event()
         self._lock = threading.Lock()
         self._thread: threading.Thread | None = None
         self.parts = Parts(settings, progress=self._weights_progress)
@@ -61,11 +69,15 @@ class Startup:
         self._ended.wait(timeout)
         return self._state
 
+    def close(self) -> None:
+        """Wait for no server any more."""
+        self._closed.set()
+
     def _prepare(self) -> None:
         try:
             for message, step in self._steps():
                 self._set(StartupState(message=message))
-                step()
+                self._patiently(step)
         except SpecragError as error:
             self._set(StartupState(message=str(error), failed=True))
         except Exception as error:
@@ -75,6 +87,18 @@ class Startup:
             self._set(StartupState(message="Ready", fraction=1.0, ready=True))
         finally:
             self._ended.set()
+
+    def _patiently(self, step: Callable[[], object]) -> None:
+        """Take a step, and again and again while a server that it needs is away."""
+        while True:
+            try:
+                step()
+            except (ServerUnreachable, StoreUnreachable) as error:
+                self._set(StartupState(message=f"{error} Trying again every {_AGAIN_S:g} s.", waiting=True))
+                if self._closed.wait(_AGAIN_S):
+                    raise
+            else:
+                return
 
     def _steps(self) -> list[tuple[str, Callable[[], object]]]:
         parts = self.parts

@@ -30,6 +30,8 @@ class Verification:
     """Subset ids of drafts that alone are too long for the verifier, with the sentence that says so."""
     note: str | None = None
     """A sentence for the reader of the decision, when something is not as it should be."""
+    failed: bool = False
+    """The verifier could read none of the drafts."""
 
 
 async def verify_drafts(
@@ -120,6 +122,22 @@ def _not_verified(drafts: Sequence[Draft], why: str) -> Verification:
             for draft in drafts
         ),
         note=f"The drafts are not verified, because the verifier could not read them: {why}",
+        failed=True,
+    )
+
+
+def joined(parts: Sequence[Verification]) -> Verification:
+    """Verifications of single drafts as one, in their order."""
+    notes = dict.fromkeys(part.note for part in parts if part.note)
+    return Verification(
+        verdicts=tuple(verdict for part in parts for verdict in part.verdicts),
+        usage=RoleUsage(
+            prompt_tokens=sum(part.usage.prompt_tokens for part in parts),
+            forward_passes=sum(part.usage.forward_passes for part in parts),
+        ),
+        unread={subset_id: why for part in parts for subset_id, why in part.unread.items()},
+        note=" ".join(notes) or None,
+        failed=any(part.failed for part in parts),
     )
 
 

@@ -181,7 +181,8 @@ def _tell(event: Event) -> None:
         case DraftFinished():
             say(f"  draft {event.draft.subset_id[1:]}: {event.draft.answer or event.draft.error}")
         case DraftsVerified() if event.verdicts and event.verdicts[0].scores.combined is None:
-            say(f"{len(event.verdicts)} drafts verified in one pass")
+            one = event.verdicts[0].subset_id[1:] if len(event.verdicts) == 1 else ""
+            say(f"draft {one} verified" if one else f"{len(event.verdicts)} drafts verified in one pass")
         case _:
             pass
 

@@ -23,7 +23,7 @@ def pull(as_json: Json = False) -> None:
     """Fetch, check and convert the models of the settings; does nothing for those that are ready."""
     with friendly():
         settings = load_settings()
-        names = dict.fromkeys((settings.embedder, settings.drafter, settings.verifier))
+        names = dict.fromkeys((settings.embedder, *settings.models_here))
         with bar() as progress:
             made = Weights(home=settings.home, progress=progress)
             folders = {name: str(made.ensure(name)) for name in names}

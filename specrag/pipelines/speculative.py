@@ -20,18 +20,18 @@ from specrag.events import (
     Event,
     SpanStarted,
     SubsetsFormed,
-    UsageCounted,
 )
 from specrag.partition import Partition, condition_on_question, partition
 from specrag.pipelines.base import Request, Tools, as_run
 from specrag.pipelines.fallback import fall_back
 from specrag.pipelines.steps import Retrieval, answer_from_all, counted
+from specrag.pipelines.verifying import Verifying
 from specrag.retrieval.evidence import Evidence
 from specrag.retrieval.retriever import Retrieved
 from specrag.synthesise import synthesise
 from specrag.timeline import Timeline
 from specrag.types import Decision, Draft, Passage, PipelineName, Subset, Verdict
-from specrag.verify import Verification, verify_drafts
+from specrag.verify import Verification
 
 Reading: TypeAlias = Mapping[str, tuple[Passage, ...]]
 """Subset id to its passages as they are read: whole, or cut to their nearest sentences."""
@@ -85,37 +85,36 @@ class SpeculativePipeline:
         span = t.start("draft", root)
         yield span
         reading = self._reading(parted.subsets, found.passages, retrieval.evidence)
-        async with aclosing(self._write(t, question, parted.subsets, reading, span)) as writing:
+        verifying = Verifying(
+            self._tools.verifier,
+            question,
+            timeline=t,
+            parent=root,
+            evidence=retrieval.evidence,
+            subsets=parted.subsets,
+            passages_of=reading if self._grounded else None,
+            eager=self._settings.eager,
+        )
+        async with (
+            aclosing(verifying),
+            aclosing(self._write(t, question, parted.subsets, reading, span)) as writing,
+        ):
             async for event in writing:
                 if isinstance(event, DraftFinished):
                     drafts.append(event.draft)
                 yield event
-        yield t.end(span, drafts=len(drafts))
-        drafts = _in_order(drafts, parted.subsets)
-
-        span = t.start("verify", root)
-        yield span
-        verified = await verify_drafts(
-            self._tools.verifier, question, drafts, passages_of=reading if self._grounded else None
-        )
-        verdicts = _with_relevance(verified.verdicts, parted.subsets, retrieval.evidence)
-        yield DraftsVerified(at_ms=t.now(), verdicts=verdicts)
-        drafts = [_left_out(draft, verified) for draft in drafts]
-        for draft in drafts:
-            if draft.subset_id in verified.unread:
-                yield DraftFinished(at_ms=t.now(), draft=draft)
-        yield UsageCounted(
-            at_ms=t.now(),
-            role="verifier",
-            prompt_tokens=verified.usage.prompt_tokens,
-            forward_passes=verified.usage.forward_passes,
-        )
-        yield t.end(span, drafts=len(verdicts))
+                for other in verifying.meanwhile(event):
+                    yield other
+            yield t.end(span, drafts=len(drafts))
+            async with aclosing(verifying.events(_in_order(drafts, parted.subsets))) as reading_drafts:
+                async for event in reading_drafts:
+                    yield event
 
         span = t.start("decide", root)
         yield span
-        ruling = _noted(self._decide(with_verdicts(drafts, verdicts), found.passages), verified)
-        yield DraftsVerified(at_ms=t.now(), verdicts=_combined(verdicts, ruling))
+        judged = with_verdicts(verifying.drafts, verifying.verdicts)
+        ruling = _noted(self._decide(judged, found.passages), verifying.verified)
+        yield DraftsVerified(at_ms=t.now(), verdicts=_combined(verifying.verdicts, ruling))
         yield Decided(at_ms=t.now(), decision=ruling.decision)
         yield t.end(span, kind=ruling.decision.kind)
 
@@ -241,29 +240,12 @@ def _in_order(drafts: Sequence[Draft], subsets: Sequence[Subset]) -> list[Draft]
     return sorted(drafts, key=lambda draft: place[draft.subset_id])
 
 
-def _left_out(draft: Draft, verified: Verification) -> Draft:
-    """A draft that the verifier alone cannot read has failed; without its scores it cannot be compared."""
-    why = verified.unread.get(draft.subset_id)
-    return draft if why is None else replace(draft, finish_reason="error", error=why)
-
-
 def _noted(ruling: Ruling, verified: Verification) -> Ruling:
     """The ruling with what its reader should know of the verification."""
     if verified.note is None:
         return ruling
     reason = f"{ruling.decision.reason} {verified.note}"
     return replace(ruling, decision=replace(ruling.decision, reason=reason))
-
-
-def _with_relevance(
-    verdicts: Sequence[Verdict], subsets: Sequence[Subset], evidence: Evidence
-) -> tuple[Verdict, ...]:
-    """Give every verdict the retriever's view: the best evidence sentence of its subset."""
-    best = {subset.id: max(evidence.relevance(id_) for id_ in subset.passage_ids) for subset in subsets}
-    return tuple(
-        replace(verdict, scores=replace(verdict.scores, relevance=best[verdict.subset_id]))
-        for verdict in verdicts
-    )
 
 
 def _combined(verdicts: Sequence[Verdict], ruling: Ruling) -> tuple[Verdict, ...]:

@@ -100,6 +100,7 @@ def serve(settings: Settings) -> None:
     if startup.state.ready:
         startup.parts.runs.shut_down()
     page.close(verbose=False)
+    startup.close()
     startup.parts.close()
 
 
@@ -114,9 +115,14 @@ def _health_route(startup: Startup) -> Route:
     async def health(request: Request) -> JSONResponse:  # noqa: ARG001 - starlette's signature
         state = startup.state
         status = "ready" if state.ready else "failed" if state.failed else "starting"
-        active = {"runs": 0, "model_jobs": 0}
+        active = {"runs": 0, "model_jobs": 0, "server_prompts": 0}
         if state.ready:
-            active = {"runs": startup.parts.runs.active, "model_jobs": startup.parts.worker.pending}
+            parts = startup.parts
+            active = {
+                "runs": parts.runs.active,
+                "model_jobs": parts.worker.pending,
+                "server_prompts": parts.server_prompts,
+            }
         return JSONResponse(
             {
                 "status": status,

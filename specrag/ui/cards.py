@@ -91,6 +91,7 @@ def models_line(drafter: ModelInfo, verifier: ModelInfo, collection: str, docume
         drafter=drafter,
         verifier=verifier,
         same=(drafter.name, drafter.parameters) == (verifier.name, verifier.parameters),
+        notes=tuple(dict.fromkeys((*drafter.notes, *verifier.notes))),
         collection=collection,
         documents=documents,
         chunks=chunks,

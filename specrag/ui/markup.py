@@ -14,7 +14,7 @@ from urllib.parse import urlsplit
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 
-from specrag.types import Scores
+from specrag.types import ModelInfo, Scores
 from specrag.ui.theme import HUES
 
 _TEMPLATES: Final = Path(__file__).parent / "templates"
@@ -68,8 +68,16 @@ def number_text(value: float | None) -> str:
 
 
 def parameters_text(count: int) -> str:
-    """The size of a model as people say it."""
+    """The size of a model as people say it; nothing where it is not known, as behind a server."""
+    if not count:
+        return ""
     return f"{count / _BILLION:.1f}B" if count >= _BILLION else f"{count / 10**6:.0f}M"
+
+
+def place_text(model: ModelInfo) -> str:
+    """Where and how a model runs."""
+    how = f"{model.dtype} on {model.device}" if model.dtype else model.device
+    return f"{how}, context {model.context:,}"
 
 
 def percent_text(share: float) -> str:
@@ -107,6 +115,7 @@ def _environment() -> Environment:
     environment.filters.update(
         time=time_text, tick=tick_text, score=number_text, percent=percent_text, parameters=parameters_text
     )
+    environment.filters["place"] = place_text
     environment.filters["hue"] = lambda number: f"sr-h{hue(number)}" if number else "sr-h0"
     environment.globals["score_of"] = score
     environment.globals["unknown"] = UNKNOWN

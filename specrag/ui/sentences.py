@@ -130,7 +130,7 @@ def _written_afresh(trace: Trace) -> str:
         return "No draft was good enough: the verifier answers afresh from all passages"
     if "synthesise" in open_steps:
         return "The verifier writes one answer from the drafts"
-    if "verify" in open_steps:
+    if "verify" in open_steps and "draft" not in open_steps:
         return f"Verifying {counted(sum(draft.usable for draft in trace.drafts), 'draft')} in one pass"
     if trace.answer:
         return f"The {writer} is writing the answer"

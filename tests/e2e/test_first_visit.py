@@ -39,4 +39,4 @@ def test_the_first_paint_is_soon(visitor: Visitor) -> None:
 
 def test_the_server_says_that_it_is_ready_and_idle(visitor: Visitor, server: Server) -> None:
     assert visitor.page.request.get(f"{server.url}/health").json()["status"] == "ready"
-    assert server.active() == {"runs": 0, "model_jobs": 0}
+    assert server.active() == {"runs": 0, "model_jobs": 0, "server_prompts": 0}

@@ -136,7 +136,7 @@ def test_a_shared_link_shows_the_same_run_and_runs_nothing(
     guest = arrive()
     guest.open(run=finished.run_id)
     expect(guest.status).to_have_text(finished.status.inner_text())
-    assert server.active() == {"runs": 0, "model_jobs": 0}
+    assert server.active() == {"runs": 0, "model_jobs": 0, "server_prompts": 0}
     for part in ("#sr-answer", "#sr-board", "#sr-timeline", "#sr-passages"):
         expect(guest.page.locator(part)).to_have_text(
             finished.page.locator(part).inner_text(), use_inner_text=True

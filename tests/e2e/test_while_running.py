@@ -15,7 +15,7 @@ FREE_WITHIN_S = 1.0
 DECODING_WITHIN_MS = 30_000
 ENERGY = "How much energy does the Larkspur 3 battery hold?"
 FOUNDER = "Who founded Larkspur Works?"
-IDLE = {"runs": 0, "model_jobs": 0}
+IDLE = {"runs": 0, "model_jobs": 0, "server_prompts": 0}
 
 
 def _wait_until_free(server: Server, since: float) -> None:

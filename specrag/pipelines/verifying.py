@@ -1,0 +1,133 @@
+"""The verifying step of a run: all drafts in one pass, or each as soon as it is finished.
+
+One pass over all is the method of the paper and the default. *Eager* verification reads a finished draft
+while others are still being written, which hides the verifier's time behind the drafter's where each has a
+machine of its own; it costs one pass for each draft. If one of those passes fails, all drafts are read again
+in one, so that their scores stay comparable.
+"""
+
+import asyncio
+from collections.abc import AsyncGenerator, Mapping, Sequence
+from dataclasses import replace
+
+from specrag.events import DraftFinished, DraftsVerified, Event, SpanStarted, UsageCounted
+from specrag.models.base import LanguageModel
+from specrag.retrieval.evidence import Evidence
+from specrag.timeline import Timeline
+from specrag.types import Draft, Passage, Subset, Verdict
+from specrag.verify import Verification, joined, verify_drafts
+
+
+class Verifying:
+    """One run's verification; `drafts`, `verdicts` and `verified` are there once `events` is through."""
+
+    def __init__(
+        self,
+        verifier: LanguageModel,
+        question: str,
+        *,
+        timeline: Timeline,
+        parent: SpanStarted,
+        evidence: Evidence,
+        subsets: Sequence[Subset],
+        passages_of: Mapping[str, Sequence[Passage]] | None,
+        eager: bool,
+    ) -> None:
+        """`passages_of` as for `verify_drafts`; the evidence gives every verdict the retriever's view."""
+        self._verifier = verifier
+        self._question = question
+        self._t = timeline
+        self._parent = parent
+        self._relevance = {
+            subset.id: max(evidence.relevance(id_) for id_ in subset.passage_ids) for subset in subsets
+        }
+        self._passages_of = passages_of
+        self._eager = eager
+        self._reading: dict[str, tuple[SpanStarted, asyncio.Task[Verification]]] = {}
+        self._read: dict[str, Verification] = {}
+        self.drafts: tuple[Draft, ...] = ()
+        self.verdicts: tuple[Verdict, ...] = ()
+        self.verified = Verification()
+
+    async def aclose(self) -> None:
+        """Stop what is still being read."""
+        tasks = [task for _, task in self._reading.values()]
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+
+    def meanwhile(self, event: Event) -> list[Event]:
+        """What there is to tell while drafts are written: reading that begins, and verdicts that are in."""
+        if not self._eager:
+            return []
+        begun: list[Event] = []
+        if isinstance(event, DraftFinished) and event.draft.usable:
+            span = self._t.start("verify", self._parent, draft=event.draft.subset_id)
+            self._reading[event.draft.subset_id] = (span, asyncio.create_task(self._verify([event.draft])))
+            begun.append(span)
+        return [*begun, *self._news()]
+
+    async def events(self, drafts: Sequence[Draft]) -> AsyncGenerator[Event]:
+        """Verify what is not verified yet, and tell what became of every draft."""
+        while self._reading:
+            await asyncio.wait(
+                [task for _, task in self._reading.values()], return_when=asyncio.FIRST_COMPLETED
+            )
+            for event in self._news():
+                yield event
+        if self._read and not any(one.failed for one in self._read.values()):
+            self.verified = joined([self._read[draft.subset_id] for draft in drafts if draft.usable])
+            self.verdicts = self._with_relevance(self.verified.verdicts)
+        else:
+            async for event in self._in_one_pass(drafts):
+                yield event
+        self.drafts = tuple(self._left_out(draft) for draft in drafts)
+        for draft in self.drafts:
+            if draft.subset_id in self.verified.unread:
+                yield DraftFinished(at_ms=self._t.now(), draft=draft)
+
+    async def _in_one_pass(self, drafts: Sequence[Draft]) -> AsyncGenerator[Event]:
+        span = self._t.start("verify", self._parent)
+        yield span
+        self.verified = await self._verify(drafts)
+        self.verdicts = self._with_relevance(self.verified.verdicts)
+        for event in self._told(self.verified):
+            yield event
+        yield self._t.end(span, drafts=len(self.verdicts))
+
+    async def _verify(self, drafts: Sequence[Draft]) -> Verification:
+        return await verify_drafts(self._verifier, self._question, drafts, passages_of=self._passages_of)
+
+    def _news(self) -> list[Event]:
+        """The events of the drafts that have been read since the last look."""
+        events: list[Event] = []
+        for subset_id, (span, task) in list(self._reading.items()):
+            if not task.done():
+                continue
+            del self._reading[subset_id]
+            self._read[subset_id] = verified = task.result()
+            events += [*self._told(verified), self._t.end(span, drafts=len(verified.verdicts))]
+        return events
+
+    def _told(self, verified: Verification) -> list[Event]:
+        return [
+            DraftsVerified(at_ms=self._t.now(), verdicts=self._with_relevance(verified.verdicts)),
+            UsageCounted(
+                at_ms=self._t.now(),
+                role="verifier",
+                prompt_tokens=verified.usage.prompt_tokens,
+                forward_passes=verified.usage.forward_passes,
+            ),
+        ]
+
+    def _with_relevance(self, verdicts: Sequence[Verdict]) -> tuple[Verdict, ...]:
+        """The verdicts with the retriever's view: the best evidence sentence of each subset."""
+        return tuple(
+            replace(verdict, scores=replace(verdict.scores, relevance=self._relevance[verdict.subset_id]))
+            for verdict in verdicts
+        )
+
+    def _left_out(self, draft: Draft) -> Draft:
+        """A draft that the verifier alone cannot read has failed: without scores it cannot be compared."""
+        why = self.verified.unread.get(draft.subset_id)
+        return draft if why is None else replace(draft, finish_reason="error", error=why)
