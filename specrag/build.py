@@ -29,6 +29,7 @@ from specrag.pipelines.drafter_only import DrafterOnlyPipeline
 from specrag.pipelines.multihop import MultiHopPipeline
 from specrag.pipelines.speculative import SpeculativePipeline
 from specrag.pipelines.standard import StandardPipeline
+from specrag.retrieval.address import server_of
 from specrag.retrieval.base import Embedder, VectorStore
 from specrag.retrieval.chroma import ChromaStore
 from specrag.retrieval.embedder import SentenceEmbedder
@@ -90,8 +91,11 @@ class Parts:
 
     @cached_property
     def store(self) -> VectorStore:
-        """The vector store."""
-        return ChromaStore(None if self._in_memory else self.settings.home / "chroma")
+        """The vector store: in memory, on the server of the settings, or in their home."""
+        if self._in_memory:
+            return ChromaStore(None)
+        served = bool(self.settings.chroma_url)
+        return ChromaStore(server_of(self.settings) if served else self.settings.home / "chroma")
 
     @cached_property
     def indexer(self) -> Indexer:

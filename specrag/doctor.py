@@ -11,17 +11,18 @@ import shutil
 import sys
 import tempfile
 from collections.abc import Callable, Iterator
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from packaging.requirements import InvalidRequirement, Requirement
 
 from specrag.config import Settings
-from specrag.errors import StoreError, StoreLocked, WeightsError
+from specrag.errors import StoreError, StoreLocked, UsageError, WeightsError
 from specrag.measure import MachineFigures, measure_machine
 from specrag.models.embedded import EMBEDDED, WeightsSpec
 from specrag.models.weights import HUB_ID, Weights
+from specrag.retrieval.address import server_of
 from specrag.retrieval.lock import StoreLock
 
 SCHEMA = "specrag.doctor/1"
@@ -168,6 +169,8 @@ def _model(name: str, weights: Weights) -> Check:
 
 
 def _store(settings: Settings) -> Check:
+    if settings.chroma_url:
+        return _served_store(settings)
     folder = settings.home / "chroma"
     if not folder.is_dir():
         return Check(name="store", ok=True, detail="no embedded store yet")
@@ -179,6 +182,18 @@ def _store(settings: Settings) -> Check:
     except StoreError as error:
         return _failed("store", error, "point SPECRAG_HOME to a folder of yours")
     return Check(name="store", ok=True, detail="no process has the embedded store open")
+
+
+def _served_store(settings: Settings) -> Check:
+    """One try, and nothing is made there."""
+    from specrag.retrieval.server import look
+
+    try:
+        server = replace(server_of(settings), patience_s=0.0)
+        return Check(name="store", ok=True, detail=look(server))
+    except (UsageError, StoreError) as error:
+        # The sentence names the remedy, and the setting.
+        return Check(name="store", ok=False, detail=str(error), remedy="correct what the detail names")
 
 
 def _processor(settings: Settings) -> Check:

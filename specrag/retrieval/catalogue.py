@@ -1,11 +1,13 @@
-"""The catalogue of documents: one line for each that is ready, in a collection of Chroma like any other.
+"""The catalogue: a line for each edition of a document that is ready, in a collection of Chroma of its own.
 
-A line is written after the last chunk of a document and removed before the first, so it is the commit mark.
-The vectors of this collection mean nothing.
+A line is written after the last row of an edition and removed before the first, so it is the commit mark: a
+row counts only while the newest line of its document names its edition. A line never changes; two lines of
+one document mean that the older edition has just been replaced. The vectors of this collection mean nothing.
 """
 
-from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -18,36 +20,79 @@ if TYPE_CHECKING:
 BATCH = 200
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Line:
+    """An edition of a document that is ready."""
+
+    document: DocumentInfo
+    edition: str
+    stamp: int
+    """When it was written, in milliseconds by the clock that all writers share; 0 in stores of old."""
+
+
 class Catalogue:
     """Lines by collection and document."""
 
     def __init__(self, lines: "Collection") -> None:
         self._lines = lines
 
-    def put(self, collection: str, document: DocumentInfo) -> None:
-        """Write or replace the line of a document."""
+    def put(self, collection: str, document: DocumentInfo, edition: str, stamp: int) -> None:
+        """Write a line."""
         self._lines.upsert(
-            ids=[_key(collection, document.id)],
+            ids=[_key(collection, document.id, edition)],
             embeddings=np.ones((1, 1), dtype=np.float32),
-            metadatas=[records.document_record(collection, document)],
+            metadatas=[records.document_record(collection, document, edition, stamp)],
         )
 
-    def remove(self, collection: str, document_ids: Sequence[str]) -> None:
-        """Remove lines; those that are not there are no error."""
-        for start in range(0, len(document_ids), BATCH):
-            self._lines.delete(ids=[_key(collection, one) for one in document_ids[start : start + BATCH]])
+    def remove(self, collection: str, document_id: str, edition: str) -> None:
+        """Remove a line; one that is not there is no error."""
+        self._lines.delete(ids=[_key(collection, document_id, edition)])
 
-    def find(self, collection: str, document_id: str) -> DocumentInfo | None:
-        """The document of a line, or None."""
-        found = self._lines.get(ids=[_key(collection, document_id)], include=["metadatas"])["metadatas"]
-        return records.to_document(found[0]) if found else None
+    def clear(self, collection: str) -> None:
+        """Remove all lines of a collection."""
+        self._lines.delete(where={"collection": collection})
+
+    def lines(self, collection: str, document_ids: Iterable[str] | None = None) -> list[Line]:
+        """The lines of a collection, or of some documents in it; the newest of a document comes first."""
+        found: list[Line] = []
+        for where in _conditions(collection, document_ids):
+            rows = self._lines.get(where=where, include=["metadatas"])["metadatas"] or []
+            found += [
+                Line(
+                    document=records.to_document(row),
+                    edition=records.edition_of(row),
+                    stamp=int(row.get("stamp", 0)),  # type: ignore[arg-type]
+                )
+                for row in rows
+            ]
+        return sorted(found, key=lambda line: (line.stamp, line.edition), reverse=True)
+
+    def newest(self, collection: str, document_ids: Iterable[str] | None = None) -> dict[str, Line]:
+        """The line that counts of each document that is ready."""
+        return {line.document.id: line for line in reversed(self.lines(collection, document_ids))}
+
+    def editions(self, collection: str, document_ids: Iterable[str]) -> dict[str, str]:
+        """The edition that counts of each of these documents that is ready."""
+        return {key: line.edition for key, line in self.newest(collection, document_ids).items()}
 
     def all(self, collection: str) -> list[DocumentInfo]:
         """The documents of a collection, newest first."""
-        found = self._lines.get(where={"collection": collection}, include=["metadatas"])["metadatas"]
-        documents = [records.to_document(line) for line in found or []]
+        documents = [line.document for line in self.newest(collection).values()]
         return sorted(documents, key=lambda document: (document.added_at, document.id), reverse=True)
 
 
-def _key(collection: str, document_id: str) -> str:
-    return f"{collection}/{document_id}"
+def batches(ids: Sequence[str]) -> Iterator[list[str]]:
+    """Portions that Chroma takes well."""
+    return (list(ids[start : start + BATCH]) for start in range(0, len(ids), BATCH))
+
+
+def _conditions(collection: str, document_ids: Iterable[str] | None) -> Iterator[Any]:
+    if document_ids is None:
+        yield {"collection": collection}
+        return
+    for some in batches(sorted(document_ids)):
+        yield {"$and": [{"collection": collection}, {"document_id": {"$in": some}}]}
+
+
+def _key(collection: str, document_id: str, edition: str) -> str:
+    return f"{collection}/{document_id}/{edition}" if edition else f"{collection}/{document_id}"

@@ -1,65 +1,69 @@
-"""The vector store: Chroma, embedded in this process.
+"""The vector store: Chroma, embedded in this process or behind a server that several processes share.
 
-Every collection of the user is a collection of Chroma; one more, the catalogue, has a line for each document.
-The line is written after the last chunk and removed before the first, so it is the commit mark: whatever has
-no line is not there, and opening sweeps away what a killed process left behind. Chroma never embeds.
+Every collection of the user is a collection of Chroma. Two more are ours: the catalogue, whose lines say
+which documents are ready, and the notes of what is under way. A row is found only while a line names its
+edition, so nothing half done is ever seen, whoever does it and however it ends. Chroma never embeds.
 """
 
 import threading
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+import time
+from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
-from specrag.errors import StoreError
+from specrag.errors import StoreError, StoreLocked
 from specrag.retrieval import records
+from specrag.retrieval.address import ChromaServer
 from specrag.retrieval.base import CollectionInfo, Vectors
-from specrag.retrieval.catalogue import BATCH, Catalogue
-from specrag.retrieval.client import open_client, translated
-from specrag.retrieval.naming import CATALOGUE, NEXT, check_name, is_ours
-from specrag.retrieval.nearest import nearest
-from specrag.retrieval.upkeep import batches, remove_chunks, tidy
+from specrag.retrieval.catalogue import Catalogue, batches
+from specrag.retrieval.client import drop, find, make, open_client, translated
+from specrag.retrieval.editions import Editions
+from specrag.retrieval.naming import CATALOGUE, NEXT, NOTES, check_name, is_ours
+from specrag.retrieval.nearest import Nearest
+from specrag.retrieval.reindexing import Reindexing
+from specrag.retrieval.underway import UnderWay
+from specrag.retrieval.upkeep import sweep, tidy
 from specrag.types import Chunk, DocumentInfo, Passage
 
 if TYPE_CHECKING:
-    from chromadb.api.collection_configuration import CreateCollectionConfiguration
     from chromadb.api.models.Collection import Collection
 
-_INDEX: "CreateCollectionConfiguration" = {
-    "hnsw": {"space": "cosine", "ef_construction": 200, "ef_search": 512, "max_neighbors": 32}
-}
 _FINGERPRINT, _DESCRIPTION = "specrag_fingerprint", "specrag_description"
+T = TypeVar("T")
 
 
 class ChromaStore:
-    """A `VectorStore` in a folder of this machine, or in memory."""
+    """A `VectorStore` in a folder of this machine, on a server, or in memory."""
 
-    def __init__(self, path: Path | None) -> None:
+    def __init__(self, place: Path | ChromaServer | None) -> None:
         """Open the store.
 
         Args:
-            path: its folder, on a local disk; None keeps everything in memory until `close`.
+            place: a folder on a local disk, or a server; None keeps everything in memory until `close`.
 
         Raises:
             StoreLocked: another process owns the folder.
-            StoreError: the folder cannot be opened.
+            StoreUnreachable: the server does not answer.
+            StoreError: the folder cannot be opened, or the server refuses.
         """
-        self._client, self._close = open_client(path)
+        self._opened = open_client(place)
+        self._client = self._opened.client
+        self._close = self._opened.close
         self._write = threading.RLock()
-        self._hidden: set[tuple[str, str]] = set()
-        """Documents on their way in or out; this process is the only one, so memory is enough."""
+        self._nearest = Nearest()
+        self._embedder_of: dict[str, str] = {}
+        """The embedder that this process writes vectors of, by collection."""
         try:
-            self._catalogue = Catalogue(self._made(CATALOGUE, {}))
             with translated("The remains of an interrupted run cannot be removed"):
-                tidy(self._client, self._catalogue)
+                self._prepare()
         except BaseException:
             self._close()
             raise
 
     def close(self) -> None:
-        """Let go of the folder; a second call does nothing."""
+        """Let go of the folder or the connections; a second call does nothing."""
         with self._write:
             close, self._close = self._close, _nothing
             close()
@@ -69,7 +73,8 @@ class ChromaStore:
     def collections(self) -> tuple[str, ...]:
         """The names of the user's collections, in order."""
         with translated("The collections cannot be listed"):
-            names = (item.name for item in self._client.list_collections())
+            # In the middle of a switch a collection has only its provisional name.
+            names = {item.name.removeprefix(NEXT) for item in self._client.list_collections()}
             return tuple(sorted(name for name in names if not is_ours(name)))
 
     def collection(self, name: str) -> CollectionInfo:
@@ -79,20 +84,21 @@ class ChromaStore:
             name=name,
             description=str(metadata.get(_DESCRIPTION, "")),
             fingerprint=str(metadata.get(_FINGERPRINT, "")),
-            documents=len(self._catalogue.all(name)),
+            documents=len(self.documents(name)),
         )
 
     def ensure_collection(self, name: str, fingerprint: str, description: str = "") -> None:
         """Make a collection, or check that it is of this embedder."""
         check_name(name)
         with self._write, translated(f"The collection {name} cannot be made"):
-            found = self._find(name)
-            if found is None:
-                self._made(name, {_FINGERPRINT: fingerprint, _DESCRIPTION: records.storable(description)})
-                return
+            text = records.storable(description)
+            found = self._find(name) or make(
+                self._client, name, {_FINGERPRINT: fingerprint, _DESCRIPTION: text}
+            )
             _compare(name, found, fingerprint)
-            if description:
-                found.modify(metadata={**(found.metadata or {}), _DESCRIPTION: records.storable(description)})
+            self._embedder_of[name] = fingerprint
+            if text and (found.metadata or {}).get(_DESCRIPTION) != text:
+                found.modify(metadata={**(found.metadata or {}), _DESCRIPTION: text})
 
     def check(self, name: str, fingerprint: str) -> None:
         """Refuse a collection that is missing or belongs to another embedder."""
@@ -102,10 +108,14 @@ class ChromaStore:
         """Remove a collection; the number of documents removed."""
         with self._write, translated(f"The collection {name} cannot be deleted"):
             self._collection(name)
-            documents = [document.id for document in self.documents(name)]
-            self._catalogue.remove(name, documents)
-            self._client.delete_collection(name)
-            return len(documents)
+            if any(note.kind != "edition" for note in self._underway.live(name)):
+                raise StoreLocked(f"{name} is being indexed anew; delete it when that is done.")
+            documents = len(self._catalogue.all(name))
+            self._catalogue.clear(name)
+            drop(self._client, NEXT + name)
+            drop(self._client, name)
+            self._catalogue.clear(name)  # of documents that were just coming in
+            return documents
 
     # Documents
 
@@ -115,29 +125,9 @@ class ChromaStore:
             raise StoreError(
                 f"{document.source} has {len(chunks)} chunks and {len(vectors)} vectors; index it again."
             )
-        with (
-            self._write,
-            translated(f"{document.source} cannot be stored in {collection}"),
-            self._out_of_sight(collection, document.id),
-        ):
-            target = self._collection(collection)
-            known = self.find(collection, document.id) is not None
-            try:
-                for start in range(0, len(chunks), BATCH):
-                    some = chunks[start : start + BATCH]
-                    target.upsert(
-                        ids=[chunk.id for chunk in some],
-                        embeddings=vectors[start : start + BATCH],
-                        documents=[records.storable(chunk.text) for chunk in some],
-                        metadatas=[records.chunk_record(chunk) for chunk in some],
-                    )
-            except BaseException:
-                if not known:
-                    remove_chunks(target, document.id)
-                raise
-            self._catalogue.put(collection, document)
-            if known:
-                remove_chunks(target, document.id, keep={chunk.id for chunk in chunks})
+        with self._write, translated(f"{document.source} cannot be stored in {collection}"):
+            self._sweep_now_and_then()
+            self._editions.add(collection, document, chunks, vectors)
 
     def documents(self, collection: str) -> list[DocumentInfo]:
         """The documents that are ready, newest first."""
@@ -148,68 +138,67 @@ class ChromaStore:
     def find(self, collection: str, document_id: str) -> DocumentInfo | None:
         """One document, or None if it is not ready here."""
         with translated(f"The catalogue of {collection} cannot be read"):
-            return self._catalogue.find(collection, document_id)
+            line = self._catalogue.newest(collection, [document_id]).get(document_id)
+            return line.document if line else None
 
     def document(self, collection: str, document_id: str) -> DocumentInfo:
         """One document."""
         found = self.find(collection, document_id)
         if found is None:
-            raise StoreError(
-                f"There is no document {document_id} in {collection}; list the documents to see them."
-            )
+            raise _missing(collection, document_id)
         return found
 
     def chunks(self, collection: str, document_id: str) -> list[Chunk]:
         """The chunks of a ready document, in order."""
-        if self.find(collection, document_id) is None:
-            return []
         with translated(f"The chunks of {document_id} cannot be read"):
-            found = self._collection(collection).get(where={"document_id": document_id})
-        return sorted(records.to_chunks(found), key=lambda chunk: chunk.position)
+            while True:
+                line = self._catalogue.newest(collection, [document_id]).get(document_id)
+                if line is None:
+                    return []
+                edition = line.edition
+                found = self._ask(collection, lambda rows: rows.get(where={"document_id": document_id}))
+                chunks = _chunks_of(found, edition)
+                # Read back, because the rows of a document that is being removed or replaced go one by one.
+                if self._catalogue.newest(collection, [document_id]).get(document_id) == line:
+                    return sorted(chunks, key=lambda chunk: chunk.position)
 
     def delete(self, collection: str, document_id: str) -> int:
         """Remove a document and read back that it is gone; the number of chunks removed."""
         with (
             self._write,
             translated(f"The document {document_id} cannot be deleted from {collection}"),
-            self._out_of_sight(collection, document_id),
         ):
-            target = self._collection(collection)
-            self.document(collection, document_id)
-            self._catalogue.remove(collection, [document_id])
-            removed = remove_chunks(target, document_id)
-            left = target.get(where={"document_id": document_id}, limit=1, include=[])["ids"]
-            if left or self.find(collection, document_id) is not None:
-                raise StoreError(f"The document {document_id} is still in {collection}; delete it again.")
-            return removed
+            self._sweep_now_and_then()
+            removed = self._editions.remove(collection, document_id)
+        if removed is None:
+            raise _missing(collection, document_id)
+        return removed
 
     # Vectors
 
     def query(self, collection: str, vector: Vectors, k: int) -> list[Passage]:
         """The `k` nearest chunks of ready documents, best first; equal ones in the order of their ids."""
-        target = self._collection(collection)
+
+        def ready(document_ids: set[str]) -> dict[str, str]:
+            return self._catalogue.editions(collection, document_ids)
+
         with translated(f"{collection} cannot be searched"):
-            hidden = [document_id for name, document_id in self._hidden.copy() if name == collection]
-            where: Any = {"document_id": {"$nin": hidden}} if hidden else None
-            return nearest(target, vector, k, where)
+            return self._ask(collection, lambda rows: self._nearest.passages(rows, vector, k, ready))
 
     def vectors(self, collection: str, chunk_ids: Sequence[str]) -> Vectors:
         """The vectors of chunks, in the order of `chunk_ids`."""
-        target = self._collection(collection)
-        by_id: dict[str, Any] = {}
+        wanted = list(dict.fromkeys(chunk_ids))
         with translated(f"The vectors of {collection} cannot be read"):
-            for some in batches(list(dict.fromkeys(chunk_ids))):
-                found = target.get(ids=some, include=["embeddings"])
-                by_id.update(zip(found["ids"], found["embeddings"], strict=True))  # type: ignore[arg-type]
+            by_id = self._ask(collection, lambda rows: self._vectors(collection, rows, wanted))
         missing = [chunk_id for chunk_id in chunk_ids if chunk_id not in by_id]
         if missing:
             raise StoreError(f"The chunk {missing[0]} is no longer in {collection}; ask again.")
         return np.asarray([by_id[chunk_id] for chunk_id in chunk_ids], dtype=np.float32)
 
     def count(self, collection: str) -> int:
-        """Chunks in a collection."""
+        """Chunks in a collection, those on their way in or out among them."""
         with translated(f"{collection} cannot be counted"):
-            return self._collection(collection).count()
+            return self._ask(collection, lambda rows: rows.count())
 
     def reindex(
         self,
@@ -220,52 +209,37 @@ class ChromaStore:
     ) -> int:
         """Give every chunk a vector of another embedder; the old ones serve until all are in."""
         with self._write:
-            old = self._collection(collection)
-            with translated(f"{collection} cannot be indexed anew"):
-                ids = old.get(include=[])["ids"]
-                fresh = self._made(NEXT + collection, {**(old.metadata or {}), _FINGERPRINT: fingerprint})
-            try:
-                for done, some in enumerate(batches(ids)):
-                    progress(done * BATCH, len(ids))
-                    self._copy(old, fresh, some, embed)
-            except BaseException:
-                self._client.delete_collection(NEXT + collection)
-                raise
-            with translated(f"{collection} cannot be indexed anew"):
-                self._client.delete_collection(collection)
-                fresh.modify(name=collection)  # `tidy` does this after a kill between the two
-            progress(len(ids), len(ids))
-            return len(ids)
+            metadata = {**(self._collection(collection).metadata or {}), _FINGERPRINT: fingerprint}
+            work = Reindexing(client=self._client, underway=self._underway, embed=embed, progress=progress)
+            done = work.run(collection, lambda: self._collection(collection), metadata)
+            self._embedder_of[collection] = fingerprint
+            return done
 
     # Parts
 
-    def _copy(
-        self,
-        old: "Collection",
-        fresh: "Collection",
-        ids: list[str],
-        embed: Callable[[Sequence[str]], Vectors],
-    ) -> None:
-        with translated("The chunks cannot be read"):
-            rows = old.get(ids=ids, include=["documents", "metadatas"])
-        vectors = embed(rows["documents"] or [])
-        with translated("The new vectors cannot be stored"):
-            fresh.upsert(
-                ids=rows["ids"], embeddings=vectors, documents=rows["documents"], metadatas=rows["metadatas"]
-            )
+    def _prepare(self) -> None:
+        silence_s = self._opened.silence_s
+        self._catalogue = Catalogue(make(self._client, CATALOGUE, {}))
+        notes = make(self._client, NOTES, {})
+        self._underway = UnderWay(notes, clock=self._now, silence_s=silence_s)
+        self._editions = Editions(self._catalogue, self._underway, self._to_write)
+        self._swept = time.monotonic()
+        if not self._opened.shared:
+            self._underway.clear()  # we have the lock, so whoever left a note is dead
+        tidy(self._client, self._catalogue, self._underway)
 
-    def _made(self, name: str, metadata: dict[str, str]) -> "Collection":
-        return self._client.get_or_create_collection(
-            name, metadata=metadata or None, embedding_function=None, configuration=_INDEX
-        )
+    def _now(self) -> int:
+        """Milliseconds by the clock of the store, which all its writers share."""
+        return self._client.heartbeat() // 1_000_000
+
+    def _sweep_now_and_then(self) -> None:
+        if time.monotonic() - self._swept > self._opened.silence_s:
+            self._swept = time.monotonic()
+            sweep(self._client, self._catalogue, self._underway)
 
     def _find(self, name: str) -> "Collection | None":
-        import chromadb.errors
-
-        try:
-            return self._client.get_collection(name, embedding_function=None)
-        except chromadb.errors.NotFoundError:
-            return None
+        """A collection, in the middle of a switch under its provisional name."""
+        return find(self._client, name) or find(self._client, NEXT + name)
 
     def _collection(self, name: str) -> "Collection":
         with translated(f"The collection {name} cannot be opened"):
@@ -276,13 +250,51 @@ class ChromaStore:
             )
         return found
 
-    @contextmanager
-    def _out_of_sight(self, collection: str, document_id: str) -> Iterator[None]:
-        self._hidden.add((collection, document_id))
+    def _to_write(self, name: str) -> "Collection":
+        """A collection, if it still belongs to the embedder that our vectors come from."""
+        found = self._collection(name)
+        if name in self._embedder_of:
+            _compare(name, found, self._embedder_of[name])
+        return found
+
+    def _vectors(self, name: str, rows: "Collection", chunk_ids: list[str]) -> dict[str, Any]:
+        """Of the chunks that are there; of several editions of a chunk, that of the one that counts."""
+        found: dict[str, Any] = {}
+        for some in batches(chunk_ids):
+            where: Any = {"chunk_id": {"$in": some}}
+            got: Any = rows.get(where=where, include=["embeddings", "metadatas"])
+            pairs = list(zip(got["metadatas"], got["embeddings"], strict=True))
+            if len(pairs) > len({record["chunk_id"] for record, _ in pairs}):
+                editions = self._catalogue.editions(name, {record["document_id"] for record, _ in pairs})
+                pairs = [pair for pair in pairs if editions.get(pair[0]["document_id"]) == pair[0]["edition"]]
+            found.update((record["chunk_id"], vector) for record, vector in pairs)
+            of_old = [chunk_id for chunk_id in some if chunk_id not in found]
+            if of_old:  # rows without an edition go by the id of their chunk
+                got = rows.get(ids=of_old, include=["embeddings"])
+                found.update(zip(got["ids"], got["embeddings"], strict=True))
+        return found
+
+    def _ask(self, name: str, question: Callable[["Collection"], T]) -> T:
+        """The answer of a collection; asked again if it was switched to another one meanwhile."""
+        import chromadb.errors
+
         try:
-            yield
-        finally:
-            self._hidden.discard((collection, document_id))
+            return question(self._collection(name))
+        except chromadb.errors.NotFoundError:
+            return question(self._collection(name))
+
+
+def _chunks_of(found: Any, edition: str) -> list[Chunk]:
+    rows = zip(found["ids"], found["documents"], found["metadatas"], strict=True)
+    return [
+        records.to_chunk(row_id, text, record)
+        for row_id, text, record in rows
+        if records.edition_of(record) == edition
+    ]
+
+
+def _missing(collection: str, document_id: str) -> StoreError:
+    return StoreError(f"There is no document {document_id} in {collection}; list the documents to see them.")
 
 
 def _compare(name: str, found: "Collection", fingerprint: str) -> None:

@@ -1,4 +1,4 @@
-"""Opening and closing Chroma: a folder that one process owns, or memory that one store owns.
+"""Opening and closing Chroma: a folder that one process owns, memory that one store owns, or a server.
 
 All stores in memory share one database of Chroma; each gets a database of its own within it, which goes away
 when the store is closed. Telemetry is off.
@@ -7,28 +7,55 @@ when the store is closed. Telemetry is off.
 import uuid
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING, Any, cast
 
 from specrag.errors import StoreError
+from specrag.retrieval.address import ChromaServer
 from specrag.retrieval.lock import StoreLock
 
 if TYPE_CHECKING:
     from chromadb.api.client import Client
+    from chromadb.api.collection_configuration import CreateCollectionConfiguration
+    from chromadb.api.models.Collection import Collection
     from chromadb.config import Settings
 
+_INDEX: "CreateCollectionConfiguration" = {
+    "hnsw": {"space": "cosine", "ef_construction": 200, "ef_search": 512, "max_neighbors": 32}
+}
+_FOR_EVER = float("inf")
 
-def open_client(path: Path | None) -> "tuple[Client, Callable[[], None]]":
-    """A client, and what closes it.
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Opened:
+    """A client of Chroma."""
+
+    client: "Client"
+    close: Callable[[], None]
+    silence_s: float = _FOR_EVER
+    """After how long a silent writer counts as dead; for ever where this process is the only one."""
+
+    @property
+    def shared(self) -> bool:
+        """Whether other processes may work on the same store."""
+        return self.silence_s != _FOR_EVER
+
+
+def open_client(place: Path | ChromaServer | None) -> Opened:
+    """A client of a folder, of a server, or of memory.
 
     Raises:
         StoreLocked: another process owns the folder.
-        StoreError: the folder holds no store that can be opened.
+        StoreUnreachable: the server does not answer.
+        StoreError: the folder holds no store that can be opened, or the server refuses.
     """
-    return _in_memory() if path is None else _in_folder(path)
+    if place is None:
+        return _in_memory()
+    return _in_folder(place) if isinstance(place, Path) else _on_server(place)
 
 
-def _in_folder(path: Path) -> "tuple[Client, Callable[[], None]]":
+def _in_folder(path: Path) -> Opened:
     import chromadb
 
     lock = StoreLock(path)
@@ -43,10 +70,10 @@ def _in_folder(path: Path) -> "tuple[Client, Callable[[], None]]":
         client.close()
         lock.release()
 
-    return client, close
+    return Opened(client=client, close=close)
 
 
-def _in_memory() -> "tuple[Client, Callable[[], None]]":
+def _in_memory() -> Opened:
     import chromadb
 
     database = f"specrag-{uuid.uuid4().hex}"
@@ -60,13 +87,55 @@ def _in_memory() -> "tuple[Client, Callable[[], None]]":
         admin.delete_database(database)
         client.close()
 
-    return client, close
+    return Opened(client=client, close=close)
+
+
+def _on_server(server: ChromaServer) -> Opened:
+    from specrag.retrieval.server import connect
+
+    client = connect(server)
+    return Opened(client=client, close=client.close, silence_s=server.silence_s)
 
 
 def _settings() -> "Settings":
     from chromadb.config import Settings
 
     return Settings(anonymized_telemetry=False)
+
+
+def find(client: "Client", name: str) -> "Collection | None":
+    """A collection of Chroma, or None."""
+    import chromadb.errors
+
+    try:
+        return client.get_collection(name, embedding_function=None)
+    except chromadb.errors.NotFoundError:
+        return None
+
+
+def make(client: "Client", name: str, metadata: dict[str, Any]) -> "Collection":
+    """A collection of Chroma, made if it is missing; one that exists keeps its metadata."""
+    import chromadb.errors
+
+    try:
+        return client.get_or_create_collection(
+            name, metadata=metadata or None, embedding_function=None, configuration=_INDEX
+        )
+    except chromadb.errors.ChromaError:
+        found = find(client, name)  # another replica made it at the same moment
+        if found is None:
+            raise
+        return found
+
+
+def drop(client: "Client", name: str) -> None:
+    """Delete a collection of Chroma; one that is gone already is no error."""
+    import chromadb.errors
+
+    try:
+        client.delete_collection(name)
+    except chromadb.errors.NotFoundError:
+        return
 
 
 @contextmanager

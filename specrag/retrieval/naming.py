@@ -5,6 +5,7 @@ import re
 from specrag.errors import StoreError
 
 CATALOGUE = "specrag.catalogue"
+NOTES = "specrag.underway"
 NEXT = "specrag.next."
 """Before the name of a collection: its vectors of another embedder, until all of them are in."""
 

@@ -1,60 +1,155 @@
-"""The chunks of a collection that are nearest to a vector.
+"""The rows of a collection that are nearest to a vector, of those that count.
 
 Chroma's index is approximate, and loses rows among many equal vectors, so a small collection, where a miss
-would be noticed, is compared exactly.
+would be noticed, is compared exactly. Its vectors are kept here between questions: a row never changes, so it
+is enough to ask which rows there are, and a server need not send a thousand vectors for each question.
 """
 
+import itertools
+import threading
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
+from uuid import UUID
 
 import numpy as np
 
 from specrag.errors import StoreError
 from specrag.retrieval import records
 from specrag.retrieval.base import Vectors
-from specrag.types import Passage
+from specrag.retrieval.catalogue import batches
+from specrag.types import Chunk, Passage
 
 if TYPE_CHECKING:
     from chromadb.api.models.Collection import Collection
 
 _EXACT = 1000
-"""Chunks up to which every vector is compared; about 20 ms."""
+"""Chunks up to which every vector is compared."""
+_KEPT = 8
+"""Collections whose vectors are kept: at most about 3 MB each."""
 
 
-def nearest(target: "Collection", vector: Vectors, k: int, where: Any) -> list[Passage]:
-    """At most `k` passages, best first; equal ones in the order of their ids."""
-    total = target.count()
-    if total == 0 or k < 1:
+@dataclass(frozen=True, slots=True)
+class _Hit:
+    chunk: Chunk
+    edition: str
+    similarity: float
+
+    @property
+    def key(self) -> tuple[str, str]:
+        return self.chunk.document_id, self.edition
+
+
+@dataclass(frozen=True, slots=True)
+class _Row:
+    chunk: Chunk
+    edition: str
+    vector: Vectors
+
+
+@dataclass(frozen=True, slots=True)
+class _Rows:
+    by_id: dict[str, _Row]
+    """In the order of the ids."""
+    matrix: Vectors
+    """The vectors, one a row, in the same order: (n, d)."""
+
+
+class Nearest:
+    """Ranks the rows of collections."""
+
+    def __init__(self) -> None:
+        self._kept: dict[UUID, _Rows] = {}
+        self._lock = threading.Lock()
+
+    def passages(
+        self, target: "Collection", vector: Vectors, k: int, ready: Callable[[set[str]], Mapping[str, str]]
+    ) -> list[Passage]:
+        """At most `k` passages, best first; equal ones in the order of their ids.
+
+        `ready` tells of documents which edition of each counts now. It is asked after the rows were read, so
+        that of a document on its way in or out nothing is found.
+        """
+        total = target.count() if k > 0 else 0
+        if total == 0:
+            return []
+        rows = self._rows(target) if total <= _EXACT else None
+        hidden: set[tuple[str, str]] = set()
+        while True:
+            hits = (
+                _by_index(target, vector, min(k, total), hidden)
+                if rows is None
+                else _exact(target.name, rows, vector, k, hidden)
+            )
+            editions = ready({hit.chunk.document_id for hit in hits})
+            unready = {hit.key for hit in hits if editions.get(hit.chunk.document_id) != hit.edition}
+            if unready <= hidden:
+                found = (hit for hit in hits if hit.key not in hidden)
+                passages = [records.to_passage(hit.chunk, hit.similarity) for hit in found]
+                return sorted(passages, key=lambda passage: (-passage.score, passage.id))
+            hidden |= unready
+
+    def _rows(self, target: "Collection") -> _Rows:
+        ids = sorted(target.get(include=[])["ids"])
+        kept = self._kept.get(target.id)
+        if kept is not None and list(kept.by_id) == ids:
+            return kept
+        before = {} if kept is None else kept.by_id
+        known = {row_id: before[row_id] for row_id in ids if row_id in before}
+        known |= _read(target, [row_id for row_id in ids if row_id not in known])
+        by_id = dict(sorted(known.items()))
+        rows = _Rows(by_id, np.asarray([row.vector for row in by_id.values()], dtype=np.float32))
+        with self._lock:
+            self._kept.pop(target.id, None)
+            self._kept[target.id] = rows
+            while len(self._kept) > _KEPT:
+                del self._kept[next(iter(self._kept))]
+        return rows
+
+
+def _read(target: "Collection", ids: list[str]) -> dict[str, _Row]:
+    rows = {}
+    for some in batches(ids):
+        found: Any = target.get(ids=some, include=["embeddings", "documents", "metadatas"])
+        columns = (found[name] for name in ("ids", "documents", "metadatas", "embeddings"))
+        for row_id, text, record, vector in zip(*columns, strict=True):
+            chunk = records.to_chunk(row_id, text, record)
+            rows[row_id] = _Row(chunk, records.edition_of(record), np.asarray(vector, dtype=np.float32))
+    return rows
+
+
+def _exact(name: str, rows: _Rows, vector: Vectors, k: int, hidden: set[tuple[str, str]]) -> list[_Hit]:
+    if not rows.by_id:
         return []
-    found = (
-        _exact(target, vector, k, where)
-        if total <= _EXACT
-        else _by_index(target, vector, min(k, total), where)
-    )
-    return sorted(found, key=lambda passage: (-passage.score, passage.id))
+    if rows.matrix.shape[1:] != vector.shape:
+        raise StoreError(
+            f"The vectors of {name} have {rows.matrix.shape[1]} dimensions, the question has {vector.size};"
+            " set SPECRAG_EMBEDDER back."
+        )
+    norms = np.linalg.norm(rows.matrix, axis=1) * np.linalg.norm(vector)
+    similarities = rows.matrix @ vector / np.where(norms == 0, 1.0, norms)
+    listed = list(rows.by_id.values())
+    places = np.argsort(-similarities, kind="stable")
+    best = (_Hit(listed[at].chunk, listed[at].edition, float(similarities[at])) for at in places)
+    return list(itertools.islice((hit for hit in best if hit.key not in hidden), k))
 
 
-def _by_index(target: "Collection", vector: Vectors, k: int, where: Any) -> list[Passage]:
-    found: Any = target.query(query_embeddings=vector[np.newaxis], n_results=k, where=where)
+def _by_index(target: "Collection", vector: Vectors, k: int, hidden: set[tuple[str, str]]) -> list[_Hit]:
+    found: Any = target.query(query_embeddings=vector[np.newaxis], n_results=k, where=_without(hidden))
     columns = (found[name][0] for name in ("ids", "documents", "metadatas", "distances"))
     return [
-        records.to_passage(records.to_chunk(chunk_id, text, record), 1.0 - distance)
-        for chunk_id, text, record, distance in zip(*columns, strict=True)
+        _Hit(records.to_chunk(row_id, text, record), records.edition_of(record), 1.0 - distance)
+        for row_id, text, record, distance in zip(*columns, strict=True)
     ]
 
 
-def _exact(target: "Collection", vector: Vectors, k: int, where: Any) -> list[Passage]:
-    rows = target.get(where=where, include=["embeddings"])
-    if not rows["ids"]:
-        return []
-    matrix = np.asarray(rows["embeddings"], dtype=np.float32)
-    if matrix.shape[1:] != vector.shape:
-        raise StoreError(
-            f"The vectors of {target.name} have {matrix.shape[1]} dimensions, the question has {vector.size};"
-            " set SPECRAG_EMBEDDER back."
-        )
-    norms = np.linalg.norm(matrix, axis=1) * np.linalg.norm(vector)
-    similarities = matrix @ vector / np.where(norms == 0, 1.0, norms)
-    best = np.argsort(-similarities, kind="stable")[:k]
-    score = {rows["ids"][at]: float(similarities[at]) for at in best}
-    chunks = records.to_chunks(target.get(ids=list(score)))
-    return [records.to_passage(chunk, score[chunk.id]) for chunk in chunks]
+def _without(hidden: set[tuple[str, str]]) -> Any:
+    """A condition of Chroma; rows of old have no edition to go by, so there it is the document."""
+    editions = sorted({edition for _, edition in hidden if edition})
+    documents = sorted({document for document, edition in hidden if not edition})
+    conditions: list[Any] = []
+    if editions:
+        conditions.append({"edition": {"$nin": editions}})
+    if documents:
+        conditions.append({"document_id": {"$nin": documents}})
+    return {"$and": conditions} if len(conditions) > 1 else next(iter(conditions), None)

@@ -2,6 +2,10 @@
 
 The databases refuse None, NUL and lone surrogates, and Chroma drops a whole batch for one of them; so absent
 values are left out, and text is made storable here, in one place.
+
+A row is a chunk of one *edition* of a document: each time a document is written, its rows get ids of their
+own, so a row never changes, and two writers of the same document never touch each other's. Rows of older
+versions of this program have no edition and the chunk's id; their edition is the empty string.
 """
 
 import re
@@ -20,9 +24,21 @@ def storable(text: str) -> str:
     return _SURROGATES.sub("\ufffd", text).replace("\0", "")
 
 
-def chunk_record(chunk: Chunk) -> Record:
-    """Everything of a chunk but its id and text."""
+def row_id(chunk: Chunk, edition: str) -> str:
+    """The id of a chunk's row."""
+    return f"{chunk.id}@{edition}"
+
+
+def edition_of(record: Mapping[str, Any]) -> str:
+    """The edition that a row or a line belongs to."""
+    return str(record.get("edition", ""))
+
+
+def chunk_record(chunk: Chunk, edition: str) -> Record:
+    """Everything of a row but its id and text."""
     return _present(
+        chunk_id=chunk.id,
+        edition=edition,
         document_id=chunk.document_id,
         title=chunk.title,
         source=chunk.source,
@@ -32,10 +48,10 @@ def chunk_record(chunk: Chunk) -> Record:
     )
 
 
-def to_chunk(chunk_id: str, text: str, record: Mapping[str, Any]) -> Chunk:
-    """The chunk that was stored."""
+def to_chunk(row: str, text: str, record: Mapping[str, Any]) -> Chunk:
+    """The chunk that was stored as the row of this id."""
     return Chunk(
-        id=chunk_id,
+        id=str(record.get("chunk_id", row)),
         document_id=str(record["document_id"]),
         title=str(record["title"]),
         source=str(record["source"]),
@@ -44,12 +60,6 @@ def to_chunk(chunk_id: str, text: str, record: Mapping[str, Any]) -> Chunk:
         page=record.get("page"),
         published_at=record.get("published_at"),
     )
-
-
-def to_chunks(found: Any) -> list[Chunk]:
-    """The chunks of an answer of Chroma."""
-    rows = zip(found["ids"], found["documents"], found["metadatas"], strict=True)
-    return [to_chunk(*row) for row in rows]
 
 
 def to_passage(chunk: Chunk, similarity: float) -> Passage:
@@ -66,10 +76,12 @@ def to_passage(chunk: Chunk, similarity: float) -> Passage:
     )
 
 
-def document_record(collection: str, document: DocumentInfo) -> Record:
+def document_record(collection: str, document: DocumentInfo, edition: str, stamp: int) -> Record:
     """A line of the catalogue."""
     return _present(
         collection=collection,
+        edition=edition,
+        stamp=stamp,
         document_id=document.id,
         title=document.title,
         source=document.source,

@@ -1,58 +1,94 @@
-"""What a killed process leaves behind, and how it goes away: when the store is opened the next time.
+"""What a killed process leaves behind, and how it goes away.
 
-Chunks without a line in the catalogue were never committed. A collection under its provisional name is a
-`reindex` that did not come to its end: before the switch it is undone, after it it is finished.
+Rows that no line of the catalogue names were never committed, or are on their way out. They are never found;
+here they are removed, unless somebody is writing them at this moment. A collection under its provisional name
+is a `reindex` that did not come to its end: before the switch it is undone, after it it is finished.
 """
 
-from collections.abc import Collection as Some
-from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING
+from collections import defaultdict
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
 
-from specrag.retrieval.catalogue import BATCH, Catalogue
+from specrag.retrieval import records
+from specrag.retrieval.catalogue import Catalogue, batches
+from specrag.retrieval.client import drop, find
 from specrag.retrieval.naming import NEXT, is_ours
+from specrag.retrieval.underway import UnderWay
 
 if TYPE_CHECKING:
     from chromadb.api.client import Client
     from chromadb.api.models.Collection import Collection
 
 
-def tidy(client: "Client", catalogue: Catalogue) -> None:
-    """Bring the store to a state in which nothing is half done."""
-    _finish_switches(client)
-    for collection in client.list_collections():
-        if not is_ours(collection.name):
-            _remove_orphans(client.get_collection(collection.name, embedding_function=None), catalogue)
+def tidy(client: "Client", catalogue: Catalogue, underway: UnderWay) -> None:
+    """Bring the store to a state in which nothing is half done, but for what others are doing."""
+    _finish_switches(client, underway)
+    sweep(client, catalogue, underway)
+    for item in client.list_collections():
+        target = None if is_ours(item.name) else find(client, item.name)
+        if target is not None:
+            _remove_orphans(target, catalogue, underway)
 
 
-def batches(ids: Sequence[str]) -> Iterator[list[str]]:
-    """Portions that Chroma takes well."""
-    return (list(ids[start : start + BATCH]) for start in range(0, len(ids), BATCH))
+def sweep(client: "Client", catalogue: Catalogue, underway: UnderWay) -> None:
+    """Remove what silent writers left of their documents."""
+    for note in underway.stale():
+        if note.kind == "edition":
+            underway.forget(note)
+            target = find(client, note.collection)
+            if target is not None:
+                _remove_unnamed(target, {"document_id": note.document_id}, catalogue, underway)
 
 
-def remove_chunks(target: "Collection", document_id: str, keep: Some[str] = ()) -> int:
-    """Remove the chunks of a document, but not those to `keep`; the number of chunks removed."""
-    found = target.get(where={"document_id": document_id}, include=[])["ids"]
-    ids = [chunk_id for chunk_id in found if chunk_id not in keep]
-    for some in batches(ids):
-        target.delete(ids=some)
+def remove_edition(target: "Collection", document_id: str, edition: str) -> int:
+    """Remove the rows of one edition; their number."""
+    ids = rows_of(target, {"document_id": document_id})[document_id, edition]
+    remove_rows(target, ids)
     return len(ids)
 
 
-def _finish_switches(client: "Client") -> None:
+def remove_rows(target: "Collection", ids: Sequence[str]) -> None:
+    """Remove rows; those that are not there are no error."""
+    for some in batches(ids):
+        target.delete(ids=some)
+
+
+def rows_of(target: "Collection", where: Any) -> defaultdict[tuple[str, str], list[str]]:
+    """The ids of rows by document and edition."""
+    found = target.get(where=where, include=["metadatas"])
+    rows: defaultdict[tuple[str, str], list[str]] = defaultdict(list)
+    for row_id, record in zip(found["ids"], found["metadatas"] or [], strict=True):
+        rows[str(record["document_id"]), records.edition_of(record)].append(row_id)
+    return rows
+
+
+def _finish_switches(client: "Client", underway: UnderWay) -> None:
     names = {item.name for item in client.list_collections()}
     for name in (name for name in names if name.startswith(NEXT)):
         final = name.removeprefix(NEXT)
-        if final in names:
-            client.delete_collection(name)
-        else:
-            client.get_collection(name, embedding_function=None).modify(name=final)
+        if final not in names:
+            provisional = find(client, name)
+            if provisional is not None:
+                provisional.modify(name=final)
+        elif not any(note.kind != "edition" for note in underway.live(final)):
+            drop(client, name)
 
 
-def _remove_orphans(target: "Collection", catalogue: Catalogue) -> None:
+def _remove_orphans(target: "Collection", catalogue: Catalogue, underway: UnderWay) -> None:
     """Counts first: orphans are rare, and reading every record is slow."""
-    lines = {document.id: document.chunks for document in catalogue.all(target.name)}
-    if target.count() == sum(lines.values()):
-        return
-    rows = target.get(include=["metadatas"])["metadatas"] or []
-    for document_id in {str(row["document_id"]) for row in rows} - lines.keys():
-        remove_chunks(target, document_id)
+    lines = catalogue.newest(target.name).values()
+    if target.count() != sum(line.document.chunks for line in lines):
+        _remove_unnamed(target, None, catalogue, underway)
+
+
+def _remove_unnamed(target: "Collection", where: Any, catalogue: Catalogue, underway: UnderWay) -> None:
+    """Remove editions without a line and without a writer.
+
+    The order of the three questions matters: who wrote a row that we saw had left a note before, and takes
+    the note away only after the line is there.
+    """
+    rows = rows_of(target, where)
+    written = {(note.document_id, note.writer) for note in underway.live(target.name)}
+    ready = {(line.document.id, line.edition) for line in catalogue.lines(target.name)}
+    for key in rows.keys() - written - ready:
+        remove_rows(target, rows[key])

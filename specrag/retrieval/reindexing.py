@@ -1,0 +1,97 @@
+"""Giving every row of a collection a vector of another embedder, while others read and write it.
+
+The rows are copied into a collection with a provisional name. Then, for the moment of the switch, no writer
+begins; what came in or went away meanwhile is copied or removed too, the old collection is deleted, and the
+new one takes its name. In between readers find it under the provisional name.
+"""
+
+import uuid
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from specrag.errors import StoreError
+from specrag.retrieval.base import Vectors
+from specrag.retrieval.catalogue import BATCH, batches
+from specrag.retrieval.client import drop, make, translated
+from specrag.retrieval.naming import NEXT
+from specrag.retrieval.underway import UnderWay, Work
+from specrag.retrieval.upkeep import remove_rows
+
+if TYPE_CHECKING:
+    from chromadb.api.client import Client
+    from chromadb.api.models.Collection import Collection
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Reindexing:
+    """One `reindex`, from the claim to the switch."""
+
+    client: "Client"
+    underway: UnderWay
+    embed: Callable[[Sequence[str]], Vectors]
+    progress: Callable[[int, int], None]
+    """Called as (done, total), in chunks."""
+
+    def run(self, name: str, old: Callable[[], "Collection"], metadata: dict[str, Any]) -> int:
+        """Index a collection anew and give it this metadata; the number of its chunks.
+
+        Raises:
+            StoreLocked: another process is at it.
+            StoreError: the store refuses; the collection is as it was.
+        """
+        what = f"{name} cannot be indexed anew"
+        with self.underway.claiming(name, uuid.uuid4().hex) as claim:
+            source = old()
+            with translated(what):
+                drop(self.client, NEXT + name)  # of a process that was killed
+                fresh = make(self.client, NEXT + name, metadata)
+            try:
+                total = self._copied(source, fresh, claim)
+            except BaseException:
+                with suppress(StoreError), translated(what):
+                    drop(self.client, NEXT + name)
+                raise
+            with translated(what):
+                drop(self.client, name)
+                fresh.modify(name=name)  # `tidy` does this after a kill between the two
+        self.progress(total, total)
+        return total
+
+    def _copied(self, source: "Collection", fresh: "Collection", claim: Work) -> int:
+        """Copy while others write, then what they left behind while nobody does; the number of rows."""
+        self._catch_up(source, fresh, claim)
+        with translated("The collection cannot be switched"):
+            claim.switch()
+            self.underway.await_writers(claim)
+        total = self._catch_up(source, fresh, claim)
+        if not claim.stands():
+            raise StoreError(
+                f"{source.name} took so long to be indexed anew that another process took over; try again."
+            )
+        return total
+
+    def _catch_up(self, source: "Collection", fresh: "Collection", claim: Work) -> int:
+        """Bring the copy to the rows that there are now; their number."""
+        with translated("The chunks cannot be read"):
+            ids = source.get(include=[])["ids"]
+            done = set(fresh.get(include=[])["ids"])
+            remove_rows(fresh, sorted(done.difference(ids)))
+        missing = [row_id for row_id in ids if row_id not in done]
+        for at, some in enumerate(batches(missing)):
+            self.progress(len(ids) - len(missing) + at * BATCH, len(ids))
+            claim.renew()
+            self._copy(source, fresh, some)
+        return len(ids)
+
+    def _copy(self, source: "Collection", fresh: "Collection", ids: list[str]) -> None:
+        with translated("The chunks cannot be read"):
+            rows = source.get(ids=ids, include=["documents", "metadatas"])
+        if not rows["ids"]:
+            return
+        vectors = self.embed(rows["documents"] or [])
+        with translated("The new vectors cannot be stored"):
+            fresh.upsert(
+                ids=rows["ids"], embeddings=vectors, documents=rows["documents"], metadatas=rows["metadatas"]
+            )

@@ -1,0 +1,416 @@
+"""`specrag vllm`: the commands that are printed are right, and what is started is ended.
+
+The processes here are toys that listen as vLLM does (`toy_vllm`); tests/vllm starts the real thing.
+"""
+
+import json
+import os
+import shlex
+import signal
+import socket
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from specrag.errors import ModelError, ServerUnreachable, UsageError
+from specrag.vllm import group
+from specrag.vllm.machine import find_python, free_ports, share_cores
+from specrag.vllm.plan import Choice, Model, Plan, is_loopback, make_plan
+from specrag.vllm.printed import as_dict, as_shell
+from specrag.vllm.server import VllmServer
+from specrag.vllm.servers import VllmServers
+from tests.toy_vllm import make_toy
+
+ROOT = Path(__file__).resolve().parents[1]
+EVERYWHERE = ".".join("0000")
+CHOICE = Choice(
+    drafter=Model(source="/models/small one", name="small", local=True),
+    verifier=Model(source="org/large", name="org/large", local=False),
+    cores=(0, 1, 2, 3),
+)
+GPU = replace(CHOICE, device="gpu")
+
+
+def words(plan: Plan, role: str) -> list[str]:
+    server = plan.verifier if role == "verifier" else plan.drafters[0]
+    return list(server.command("python"))
+
+
+def variable(plan: Plan, number: int, name: str) -> str | None:
+    return {one.name: one.value for one in plan.servers[number].environment}.get(name)
+
+
+def value(of: list[str], flag: str) -> str | None:
+    return of[of.index(flag) + 1] if flag in of else None
+
+
+class TestPlan:
+    def test_scores_do_not_depend_on_the_cache_and_greedy_stays_greedy(self) -> None:
+        plan = make_plan(CHOICE)
+        drafter, verifier = words(plan, "drafter"), words(plan, "verifier")
+        assert "--no-enable-prefix-caching" in verifier
+        assert "--enable-prefix-caching" in drafter
+        for command in (drafter, verifier):
+            assert value(command, "--generation-config") == "vllm"
+            assert value(command, "--max-logprobs") == "20"
+
+    def test_the_app_calls_the_models_as_the_servers_do(self) -> None:
+        plan = make_plan(replace(CHOICE, replicas=2))
+        assert plan.variables == {
+            "SPECRAG_DRAFTER": "small",
+            "SPECRAG_DRAFTER_URL": "http://127.0.0.1:8001/v1,http://127.0.0.1:8002/v1",
+            "SPECRAG_VERIFIER": "org/large",
+            "SPECRAG_VERIFIER_URL": "http://127.0.0.1:8100/v1",
+        }
+        assert value(words(plan, "drafter"), "--served-model-name") == "small"
+        assert value(words(plan, "verifier"), "--served-model-name") == "org/large"
+
+    def test_servers_on_one_cpu_have_cores_and_memory_of_their_own(self) -> None:
+        plan = make_plan(CHOICE)
+        assert [variable(plan, number, "VLLM_CPU_OMP_THREADS_BIND") for number in (0, 1)] == ["0,1", "2,3"]
+        assert variable(plan, 0, "VLLM_CPU_KVCACHE_SPACE") == "1"
+        assert value(words(plan, "drafter"), "--dtype") == "float32"
+        assert not plan.in_turn
+        assert share_cores((0,), 2) == ((), ())
+
+    def test_only_a_folder_is_served_without_the_hub(self) -> None:
+        plan = make_plan(CHOICE)
+        assert variable(plan, 0, "HF_HUB_OFFLINE") == "1"
+        assert variable(plan, 1, "HF_HUB_OFFLINE") is None
+
+    def test_one_gpu_is_shared_and_the_servers_start_in_turn(self) -> None:
+        """Two that load at once spoil each other's measurement of the free memory."""
+        plan = make_plan(replace(GPU, gpus=1, replicas=2))
+        shares = [
+            float(value(list(one.command("p")), "--gpu-memory-utilization") or 0) for one in plan.servers
+        ]
+        assert plan.in_turn
+        assert sum(shares) <= 0.9
+        assert shares[0] == shares[1] > 0.1
+        assert [variable(plan, number, "CUDA_VISIBLE_DEVICES") for number in range(3)] == ["0", "0", "0"]
+
+    def test_a_large_verifier_takes_its_gpus_and_drafters_take_the_others(self) -> None:
+        plan = make_plan(replace(GPU, gpus=4, tensor_parallel=2, replicas=2, quantization="awq"))
+        assert [variable(plan, number, "CUDA_VISIBLE_DEVICES") for number in range(3)] == ["2", "3", "0,1"]
+        verifier = words(plan, "verifier")
+        assert value(verifier, "--tensor-parallel-size") == "2"
+        assert value(verifier, "--quantization") == "awq"
+        assert value(verifier, "--gpu-memory-utilization") == "0.85"
+        assert int(value(verifier, "--max-num-batched-tokens") or 0) >= 16 * 200
+        assert "--quantization" not in words(plan, "drafter")
+        assert "--tensor-parallel-size" not in words(plan, "drafter")
+        assert not plan.in_turn
+
+    def test_more_drafters_than_free_gpus_share_them(self) -> None:
+        plan = make_plan(replace(GPU, gpus=2, replicas=2))
+        shares = [
+            float(value(list(one.command("p")), "--gpu-memory-utilization") or 0) for one in plan.drafters
+        ]
+        assert [variable(plan, number, "CUDA_VISIBLE_DEVICES") for number in range(3)] == ["1", "1", "0"]
+        assert plan.in_turn
+        assert sum(shares) <= 0.9
+
+    def test_a_plan_for_another_machine_names_no_gpus(self) -> None:
+        plan = make_plan(replace(GPU, gpus=0, tensor_parallel=4))
+        assert variable(plan, 0, "CUDA_VISIBLE_DEVICES") is None
+        assert value(words(plan, "verifier"), "--tensor-parallel-size") == "4"
+
+    @pytest.mark.parametrize(
+        ("choice", "message"),
+        [
+            (replace(CHOICE, verifier_port=8001), "8001"),
+            (replace(CHOICE, tensor_parallel=2), "--tensor-parallel"),
+            (replace(GPU, gpus=2, tensor_parallel=4), "4 GPUs and this machine has 2"),
+            (replace(GPU, gpus=1, memory=(0.6, 0.6)), "--gpu-memory"),
+        ],
+    )
+    def test_what_cannot_work_is_refused_before_anything_starts(self, choice: Choice, message: str) -> None:
+        with pytest.raises(UsageError, match=message):
+            make_plan(choice)
+
+    def test_addresses(self) -> None:
+        everywhere = make_plan(replace(CHOICE, host=EVERYWHERE))
+        assert value(words(everywhere, "drafter"), "--host") == EVERYWHERE
+        assert everywhere.verifier.url == "http://127.0.0.1:8100/v1"
+        assert make_plan(replace(CHOICE, host="::")).verifier.url == "http://[::1]:8100/v1"
+        assert is_loopback("localhost")
+        assert is_loopback("::1")
+        assert not is_loopback(EVERYWHERE)
+        assert not is_loopback("gpu-7")
+
+
+class TestPrinted:
+    def test_what_is_printed_is_what_a_shell_runs(self) -> None:
+        """Quotes, line ends and reasons between the commands must not change a word."""
+        plan = make_plan(CHOICE)
+        text = as_shell(plan, python="/venv/bin/python", keyed=True)
+        commands = text.replace("\\\n", " ").splitlines()
+        (drafter,) = [line for line in commands if "--port 8001" in line]
+        read = shlex.split(drafter)
+        first = read.index("/venv/bin/python")
+        assert tuple(read[first:]) == plan.drafters[0].command("/venv/bin/python")
+        assert "VLLM_CPU_KVCACHE_SPACE=1" in read[:first]
+        assert "VLLM_API_KEY=$SPECRAG_DRAFTER_KEY" in read[:first]
+        assert "export SPECRAG_DRAFTER=small" in commands
+        assert subprocess.run(["sh", "-n", "-c", text], check=False).returncode == 0
+
+    def test_every_flag_has_its_reason(self) -> None:
+        text = as_shell(make_plan(CHOICE), python="python", keyed=False)
+        for flag in make_plan(CHOICE).verifier.flags:
+            assert f"#   {' '.join(flag.words)}: {flag.reason}" in text
+
+    def test_the_document(self) -> None:
+        document = as_dict(make_plan(CHOICE), python="python")
+        assert document["schema"] == "specrag.vllm/1"
+        assert [server["role"] for server in document["servers"]] == ["drafter", "verifier"]
+        assert document["servers"][1]["key_setting"] == "SPECRAG_VERIFIER_KEY"
+        assert json.loads(json.dumps(document)) == document
+
+
+@pytest.fixture
+def toys(tmp_path: Path) -> VllmServers:
+    first, second = free_ports(2)
+    plan = make_plan(replace(CHOICE, drafter_port=first, verifier_port=second))
+    return VllmServers(plan, python=make_toy(tmp_path), logs=tmp_path, keys={"verifier": "secret-7"})
+
+
+def known(server: VllmServer) -> dict[str, Any]:
+    """What a toy wrote down."""
+    loaded: dict[str, Any] = json.loads((server.log.parent / f"toy-{server.plan.port}.json").read_text())
+    return loaded
+
+
+def is_running(pid: int) -> bool:
+    try:
+        return (Path("/proc") / str(pid) / "stat").read_text().rpartition(")")[2].split()[0] not in "ZX"
+    except OSError:
+        return False
+
+
+class TestServers:
+    def test_they_start_tell_how_busy_they_are_and_leave_nothing(self, toys: VllmServers) -> None:
+        with toys:
+            assert (
+                toys.drafter.running() == 3
+            )  # running and waiting; the reasons of waiting do not count again
+            assert toys.drafter.url.endswith(f":{toys.drafter.plan.port}/v1")
+            assert toys.verifier.model == "org/large"
+            pids = [pid for server in toys.all for pid in known(server)["pids"]]
+            assert all(map(is_running, pids))
+        assert not any(map(is_running, pids))
+        with pytest.raises(ServerUnreachable):
+            toys.drafter.running()
+
+    def test_a_key_reaches_its_server_only_and_never_a_command_line(
+        self, toys: VllmServers, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setenv("SPECRAG_VERIFIER_KEY", "secret-7")
+        monkeypatch.setenv("PYTHONPATH", "/somewhere")
+        with toys:
+            drafter, verifier = known(toys.drafter), known(toys.verifier)
+        assert verifier["environment"]["VLLM_API_KEY"] == "secret-7"
+        assert "secret-7" not in json.dumps(drafter)
+        assert "secret-7" not in json.dumps(verifier["words"])
+        assert "PYTHONPATH" not in drafter["environment"]
+
+    def test_a_killed_server_starts_again_at_its_address(self, toys: VllmServers) -> None:
+        with toys:
+            before = known(toys.drafter)["pids"]
+            toys.drafter.kill()
+            assert not any(map(is_running, before))
+            assert not toys.drafter.alive
+            assert toys.verifier.alive
+            toys.drafter.start()
+            toys.drafter.wait_ready(20)
+            assert toys.drafter.running() == 3
+            assert known(toys.drafter)["pids"] != before
+
+    def test_one_that_dies_at_its_start_says_why_and_the_other_is_ended(
+        self, toys: VllmServers, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        toys.drafter.start()
+        toys.drafter.wait_ready(20)
+        pids = known(toys.drafter)["pids"]
+        monkeypatch.setenv("TOY_FAILS", "1")
+        with pytest.raises(ModelError, match="verifier's server ended with status 3") as told:
+            toys.start(20)
+        assert "ValueError: this toy does not know the architecture" in str(told.value)
+        assert not any(map(is_running, pids))
+
+    def test_one_that_dies_later_ends_the_watch(self, toys: VllmServers) -> None:
+        with toys:
+            os.kill(known(toys.verifier)["pids"][0], signal.SIGKILL)
+            with pytest.raises(ModelError, match="verifier's server was ended by SIGKILL"):
+                toys.watch()
+
+    def test_a_port_in_use_is_not_taken_for_our_server(self, toys: VllmServers) -> None:
+        with socket.socket() as stranger:
+            stranger.bind(("127.0.0.1", toys.drafter.plan.port))
+            stranger.listen()
+            with pytest.raises(UsageError, match="is taken"):
+                toys.start(20)
+
+    def test_one_that_never_answers_is_given_up(self, tmp_path: Path) -> None:
+        deaf = tmp_path / "deaf"
+        deaf.write_text("#!/bin/sh\nexec sleep 600\n")
+        deaf.chmod(0o755)
+        server = VllmServer(
+            make_plan(replace(CHOICE, drafter_port=free_ports(1)[0])).drafters[0],
+            python=deaf,
+            log=tmp_path / "log",
+        )
+        server.start()
+        pid = server.pid
+        with pytest.raises(ServerUnreachable, match="did not answer within 0 s"):
+            server.wait_ready(0.3)
+        server.stop(0.1)
+        assert pid is not None
+        assert not is_running(pid)
+
+    def test_an_interpreter_that_is_not_there(self, toys: VllmServers, tmp_path: Path) -> None:
+        with pytest.raises(ModelError, match="cannot be run"):
+            VllmServers(toys.plan, python=tmp_path / "nothing", logs=tmp_path).start(5)
+        with pytest.raises(ModelError, match="not a Python"):
+            find_python(tmp_path / "nothing")
+
+    def test_a_group_that_is_gone_is_ended_at_once(self) -> None:
+        with subprocess.Popen(["true"], start_new_session=True) as process:
+            process.wait()
+        assert group.end(process.pid, within_s=0)
+
+
+@dataclass(frozen=True)
+class CommandLine:
+    folder: Path
+    model: Path
+    ports: tuple[int, ...]
+
+    def words(self, *more: str) -> list[str]:
+        ports = ["--drafter-port", str(self.ports[0]), "--verifier-port", str(self.ports[1])]
+        models = ["--drafter", str(self.model), "--verifier", "org/large", "--device", "cpu"]
+        return [sys.executable, "-m", "specrag", "vllm", *models, *ports, *more]
+
+    def environment(self, **more: str) -> dict[str, str]:
+        kept = {name: value for name, value in os.environ.items() if not name.startswith("SPECRAG_")}
+        return kept | {"SPECRAG_HOME": str(self.folder)} | more
+
+    def __call__(self, *more: str, **environment: str) -> subprocess.CompletedProcess[str]:
+        return subprocess.run(
+            self.words(*more),
+            cwd=ROOT,
+            env=self.environment(**environment),
+            capture_output=True,
+            text=True,
+            timeout=120,
+            check=False,
+        )
+
+
+@pytest.fixture
+def command(tmp_path: Path) -> CommandLine:
+    model = tmp_path / "small model"
+    model.mkdir()
+    (model / "config.json").write_text("{}")
+    (model / "model.safetensors").write_bytes(b"")
+    return CommandLine(tmp_path, model, free_ports(2))
+
+
+@contextmanager
+def started(command: CommandLine, *more: str, **environment: str) -> Iterator[subprocess.Popen[str]]:
+    with subprocess.Popen(
+        command.words("--start", *more),
+        cwd=ROOT,
+        env=command.environment(**environment),
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    ) as process:
+        try:
+            yield process
+        finally:
+            process.kill()
+
+
+class TestCommand:
+    def test_it_prints_what_to_run(self, command: CommandLine) -> None:
+        told = command("--json", "--python", sys.executable)
+        assert told.returncode == 0, told.stderr
+        document = json.loads(told.stdout)
+        drafter, verifier = document["servers"]
+        assert drafter["model"] == str(command.model)
+        assert drafter["served_name"] == "small model"
+        assert verifier["model"] == "org/large"
+        assert drafter["command"][:3] == [sys.executable, "-m", "vllm.entrypoints.openai.api_server"]
+        assert document["variables"]["SPECRAG_VERIFIER_URL"] == f"http://127.0.0.1:{command.ports[1]}/v1"
+
+    def test_a_key_is_not_printed_and_an_open_server_is_warned_of(self, command: CommandLine) -> None:
+        keyed = {"SPECRAG_DRAFTER_KEY": "secret-1", "SPECRAG_VERIFIER_KEY": "secret-2"}
+        told = command("--host", EVERYWHERE, **keyed)
+        assert told.returncode == 0, told.stderr
+        assert "secret" not in told.stdout + told.stderr
+        assert 'VLLM_API_KEY="$SPECRAG_VERIFIER_KEY"' in told.stdout
+        assert "Warning" not in told.stderr
+        assert f"Warning: anyone who reaches {EVERYWHERE}" in command("--host", EVERYWHERE).stderr
+        assert "Warning" not in command().stderr
+
+    @pytest.mark.parametrize(
+        ("words", "code", "message"),
+        [
+            (("--device", "tpu"), 2, "--device is cpu or gpu"),
+            (("--gpu-memory", "much"), 2, "two shares"),
+            (("--gpu-memory", "0,2"), 2, "above 0 and at most 1"),
+            (("--drafter", "no-such-model"), 1, "There is no model 'no-such-model'"),
+        ],
+    )
+    def test_a_wrong_choice_is_one_sentence(
+        self, command: CommandLine, words: tuple[str, ...], code: int, message: str
+    ) -> None:
+        told = command(*words)
+        assert told.returncode == code
+        assert message in told.stderr
+        assert "Traceback" not in told.stderr
+
+    @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+    def test_a_signal_ends_every_process(self, command: CommandLine, number: signal.Signals) -> None:
+        with started(command, "--python", str(make_toy(command.folder))) as process:
+            assert process.stdout is not None
+            told = [process.stdout.readline() for _ in range(4)]
+            pids = [
+                pid
+                for port in command.ports
+                for pid in json.loads((command.folder / "vllm" / f"toy-{port}.json").read_text())["pids"]
+            ]
+            assert all(map(is_running, pids))
+            process.send_signal(number)
+            _, complaints = process.communicate(timeout=60)
+        assert told[0] == "export SPECRAG_DRAFTER='small model'\n"
+        assert process.returncode == 130
+        assert not any(map(is_running, pids))
+        assert "Traceback" not in complaints
+
+    def test_a_server_that_dies_at_its_start_is_told_with_its_last_words(self, command: CommandLine) -> None:
+        """This interpreter has no vLLM, which is a real way to die."""
+        told = command("--start", "--python", sys.executable)
+        assert told.returncode == 1
+        assert "server ended with status 1" in told.stderr
+        assert "No module named 'vllm'" in told.stderr or "No module named vllm" in told.stderr
+        assert "Traceback" not in told.stdout
+
+    def test_without_vllm_it_says_how_to_get_it(self, command: CommandLine, tmp_path: Path) -> None:
+        done = subprocess.run(
+            command.words("--start"),
+            cwd=tmp_path,
+            env=command.environment(PYTHONPATH=str(ROOT)),
+            capture_output=True,
+            text=True,
+            timeout=120,
+            check=False,
+        )
+        assert done.returncode == 1
+        assert "scripts/vllm_environment.sh" in done.stderr

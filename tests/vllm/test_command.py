@@ -1,0 +1,94 @@
+"""`specrag vllm --start` with the real thing: keys are asked for, and a signal leaves no process.
+
+pytest comes here before the servers of the session are started, because it goes by name: four at once would
+want 16 GB of memory.
+"""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+
+from specrag.vllm.machine import free_ports
+
+pytestmark = pytest.mark.vllm
+ROOT = Path(__file__).resolve().parents[2]
+
+
+def test_the_command_starts_both_with_keys_and_sigterm_leaves_nothing(
+    vllm_python: Path, model_path: Path, tmp_path: Path
+) -> None:
+    first, second = free_ports(2)
+    models = ["--drafter", str(model_path), "--verifier", str(model_path)]
+    ports = ["--drafter-port", str(first), "--verifier-port", str(second)]
+    words = [*models, *ports, "--device", "cpu", "--python", str(vllm_python), "--start", "--json"]
+    keys = {"SPECRAG_DRAFTER_KEY": "key-1", "SPECRAG_VERIFIER_KEY": "key-2", "SPECRAG_HOME": str(tmp_path)}
+    kept = {name: value for name, value in os.environ.items() if not name.startswith("SPECRAG_")}
+    with subprocess.Popen(
+        [sys.executable, "-m", "specrag", "vllm", *words],
+        cwd=ROOT,
+        env=kept | keys,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    ) as process:
+        try:
+            document = _document(process)
+            for server, key in zip(document["servers"], ("key-1", "key-2"), strict=True):
+                assert _complete(server, "wrong").status_code == 401
+                assert _complete(server, key).is_success
+            assert len(_processes(model_path, first, second)) == 2
+            process.send_signal(signal.SIGTERM)
+            _, told = process.communicate(timeout=60)
+        finally:
+            process.terminate()
+    assert "drafter: ready after" in told
+    assert "Traceback" not in told
+    assert _processes(model_path, first, second) == []
+    with pytest.raises(httpx.ConnectError):
+        httpx.get(document["servers"][0]["url"])
+
+
+def _complete(server: dict[str, Any], key: str) -> httpx.Response:
+    return httpx.post(
+        f"{server['url']}/completions",
+        json={"model": server["served_name"], "prompt": "The capital of France is", "max_tokens": 1},
+        headers={"Authorization": f"Bearer {key}"},
+        timeout=120,
+    )
+
+
+def _document(process: subprocess.Popen[str]) -> dict[str, Any]:
+    """What the command prints when both are ready; it goes on running."""
+    assert process.stdout is not None
+    text = ""
+    for line in process.stdout:
+        text += line
+        if line == "}\n":
+            loaded: dict[str, Any] = json.loads(text)
+            return loaded
+    assert process.stderr is not None
+    pytest.fail(process.stderr.read())
+
+
+def _processes(model: Path, *ports: int) -> list[int]:
+    """The processes whose command line holds the model and one of the ports."""
+    found = []
+    for folder in Path("/proc").iterdir():
+        try:
+            words = (folder / "cmdline").read_bytes().decode(errors="replace").split("\0")
+        except OSError:
+            continue
+        if (
+            "--served-model-name" in words
+            and str(model) in words
+            and {str(port) for port in ports} & {*words}
+        ):
+            found.append(int(folder.name))
+    return found
