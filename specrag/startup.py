@@ -1,8 +1,8 @@
 """What happens between the start of the server and the first question, and how far it is.
 
 The page is up at once; weights, store, sample and models follow in a thread. Each step is told to whoever
-looks (`state`) and to `tell`, and a failure is a sentence that stays until the next attempt. A server that is away
-is asked again by itself, so whoever starts everything at once need not mind the order.
+looks (`state`) and to `tell`, and a failure is a sentence that stays until the next attempt. A server that is
+away is asked again by itself, so whoever starts everything at once need not mind the order.
 """
 
 import threading
