@@ -300,10 +300,12 @@ async def test_a_draft_that_is_too_long_to_score_is_one_clear_sentence(real: Lan
 @pytest.mark.integration
 async def test_stop_frees_the_model_within_a_second(real: LanguageModel) -> None:
     """Also in the middle of reading a long prompt, which is one long forward pass."""
-    asked = [draft_conversation("Who?", [passage("Long", "some words of a page " * 1200)])]
+    words = "some words of a page " * min(1200, real.info.context // 7)
+    asked = [draft_conversation("Who?", [passage("Long", words)])]
     stream: AsyncIterator[tuple[int, Output]] = real.generate(asked, LINES)
     async with aclosing(stream):  # type: ignore[type-var]
         await anext(stream)
+        await asyncio.sleep(0.1)  # it is on its way
         assert at_work(real)
     began = asyncio.get_running_loop().time()
     while at_work(real) and asyncio.get_running_loop().time() - began < 5:  # noqa: ASYNC110 - a thread
