@@ -3,7 +3,8 @@
 #   docker build -t specrag .
 #   docker run -p 7860:7860 specrag
 #
-# The weights are fetched while the image is built, so the container starts without a network.
+# The weights are fetched while the image is built, so the container starts without a network. Models on servers
+# and a Chroma server are settings like all others: -e SPECRAG_DRAFTER_URL=... ; compose.yaml starts them too.
 
 FROM python:3.12-slim
 

@@ -1,269 +1,23 @@
-"""The store as its users see it: nothing lost, nothing left over, one owner, one embedder a collection."""
+"""The embedded store: a folder with one owner, what a killed process leaves in it, and folders of old."""
 
 import os
 import signal
 import subprocess
 import sys
 import threading
-from collections.abc import Iterator, Sequence
 from pathlib import Path
+from typing import Any, cast
 
-import numpy as np
+import chromadb
 import pytest
+from chromadb.api.client import Client
+from chromadb.config import Settings
 
 from specrag.errors import StoreError, StoreLocked
-from specrag.retrieval.base import Vectors
 from specrag.retrieval.chroma import ChromaStore
 from specrag.retrieval.lock import StoreLock
-from specrag.types import Chunk, DocumentInfo
 from tests.made_files import chunks
-
-PRINT = "model/8/normalised/1"
-DIMENSION = 8
-
-
-def info(
-    identity: str, count: int, *, title: str = "Notes", added_at: str = "2026-01-01T00:00:00+00:00"
-) -> DocumentInfo:
-    return DocumentInfo(
-        id=identity, title=title, source="notes.txt", pages=1, chunks=count, added_at=added_at
-    )
-
-
-def unit(*seeds: int, dimension: int = DIMENSION) -> Vectors:
-    rows = np.stack([np.random.default_rng(seed).normal(size=dimension) for seed in seeds])
-    return np.asarray(rows / np.linalg.norm(rows, axis=1, keepdims=True), dtype=np.float32)
-
-
-def put(
-    store: ChromaStore, identity: str, count: int, *, first_seed: int = 0, collection: str = "docs"
-) -> Vectors:
-    vectors = unit(*range(first_seed, first_seed + count))
-    store.ensure_collection(collection, PRINT)
-    store.add(collection, info(identity, count), chunks(identity, count), vectors)
-    return vectors
-
-
-@pytest.fixture(params=["folder", "memory"])
-def store(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[ChromaStore]:
-    opened = ChromaStore(tmp_path / "store" if request.param == "folder" else None)
-    yield opened
-    opened.close()
-
-
-def test_what_goes_in_comes_out(store: ChromaStore) -> None:
-    vectors = put(store, "aaaa", 3)
-    assert store.documents("docs") == [info("aaaa", 3)]
-    assert store.document("docs", "aaaa") == info("aaaa", 3)
-    assert store.chunks("docs", "aaaa") == chunks("aaaa", 3)
-    assert store.count("docs") == 3
-    order = ["aaaa-00002", "aaaa-00000", "aaaa-00002"]
-    assert np.allclose(store.vectors("docs", order), vectors[[2, 0, 2]], atol=1e-6)
-
-
-def test_a_query_ranks_by_cosine_and_scores_stay_within_zero_and_one(store: ChromaStore) -> None:
-    vectors = put(store, "aaaa", 30)
-    expected = np.clip(vectors @ vectors[7], 0, 1)
-    found = store.query("docs", vectors[7], 30)
-    assert found[0].id == "aaaa-00007"
-    assert len(found) == 30
-    assert [passage.score for passage in found] == sorted((passage.score for passage in found), reverse=True)
-    for passage in found:
-        assert passage.score == pytest.approx(float(expected[int(passage.id[-5:])]), abs=1e-5)
-
-
-def test_a_large_collection_is_searched_too(store: ChromaStore) -> None:
-    """Above a thousand chunks the approximate index answers."""
-    vectors = put(store, "aaaa", 1300)
-    found = store.query("docs", vectors[1234], 3)
-    assert found[0].id == "aaaa-01234"
-    assert found[0].score == pytest.approx(1.0, abs=1e-5)
-    exact = np.sort(vectors @ vectors[1234])[::-1][:3]
-    assert [passage.score for passage in found] == pytest.approx(exact.tolist(), abs=1e-5)
-
-
-def test_equal_vectors_do_not_hide_a_better_one(store: ChromaStore) -> None:
-    """Chroma's index loses rows among hundreds of equal vectors, such as a page printed again and again."""
-    store.ensure_collection("docs", PRINT)
-    same = np.repeat(unit(1), 400, axis=0)
-    store.add("docs", info("aaaa", 400), chunks("aaaa", 400), same)
-    put(store, "bbbb", 1, first_seed=2)
-    assert store.query("docs", unit(2)[0], 1)[0].id == "bbbb-00000"
-
-
-def test_an_empty_collection_answers_with_nothing(store: ChromaStore) -> None:
-    store.ensure_collection("docs", PRINT)
-    assert store.query("docs", unit(1)[0], 5) == []
-    assert store.vectors("docs", []).size == 0
-
-
-def test_deleting_reports_what_was_removed_and_nothing_of_it_is_found(store: ChromaStore) -> None:
-    put(store, "aaaa", 450)
-    put(store, "bbbb", 2, first_seed=900)
-    assert store.delete("docs", "aaaa") == 450
-    assert store.count("docs") == 2
-    assert store.find("docs", "aaaa") is None
-    assert store.chunks("docs", "aaaa") == []
-    assert {passage.document_id for passage in store.query("docs", unit(0)[0], 10)} == {"bbbb"}
-    with pytest.raises(StoreError, match="no document aaaa"):
-        store.delete("docs", "aaaa")
-
-
-def test_the_same_document_lives_in_two_collections(store: ChromaStore) -> None:
-    put(store, "aaaa", 3)
-    put(store, "aaaa", 3, collection="other")
-    store.delete("docs", "aaaa")
-    assert store.count("other") == 3
-    assert store.collections() == ("docs", "other")
-
-
-def test_adding_again_replaces_and_leaves_no_old_chunk(store: ChromaStore) -> None:
-    """Re-indexing elsewhere added new chunks and never deleted the old ones."""
-    put(store, "aaaa", 5)
-    put(store, "aaaa", 2)
-    assert (store.count("docs"), store.document("docs", "aaaa").chunks) == (2, 2)
-
-
-def test_text_that_databases_refuse_is_stored(store: ChromaStore) -> None:
-    chunk = Chunk(
-        id="aaaa-00000", document_id="aaaa", title="a\0b", source="\ud800.txt", text="x\ud800\0y", position=0
-    )
-    store.ensure_collection("docs", PRINT, description="about \0 things")
-    store.add("docs", info("aaaa", 1, title="lone \udfff"), [chunk], unit(1))
-    assert store.chunks("docs", "aaaa")[0].text == "x\ufffdy"
-    assert store.document("docs", "aaaa").title == "lone \ufffd"
-
-
-def test_a_collection_has_one_embedder(store: ChromaStore) -> None:
-    put(store, "aaaa", 2)
-    with pytest.raises(StoreError, match=r"SPECRAG_EMBEDDER back.*documents reindex --collection docs"):
-        store.ensure_collection("docs", "other/8/normalised/2")
-    with pytest.raises(StoreError, match="model/8/normalised/1"):
-        store.check("docs", "other/8/normalised/2")
-    with pytest.raises(StoreError, match="8 dimensions"):
-        store.query("docs", unit(1, dimension=5)[0], 2)
-    store.check("docs", PRINT)
-
-
-def test_a_missing_collection_is_named(store: ChromaStore) -> None:
-    for ask in (
-        store.count,
-        store.documents,
-        store.collection,
-        lambda name: store.query(name, unit(1)[0], 1),
-    ):
-        with pytest.raises(StoreError, match="no collection nothing"):
-            ask("nothing")
-    assert store.find("nothing", "aaaa") is None
-
-
-@pytest.mark.parametrize(
-    "name", ["ab", "", "my docs", "ünïcode", ".hidden", "a" * 200, "a/../b", "specrag.catalogue", "x\0y"]
-)
-def test_names_of_collections_are_checked_with_one_sentence(store: ChromaStore, name: str) -> None:
-    with pytest.raises(StoreError, match=r"cannot name a collection: use 3 to 128 letters") as caught:
-        store.ensure_collection(name, PRINT)
-    assert "\n" not in str(caught.value)
-
-
-def test_collections_can_be_described_and_deleted(store: ChromaStore) -> None:
-    put(store, "aaaa", 2)
-    store.ensure_collection("docs", PRINT, description="The mill")
-    found = store.collection("docs")
-    assert (found.description, found.fingerprint, found.documents) == ("The mill", PRINT, 1)
-    assert store.delete_collection("docs") == 1
-    assert store.collections() == ()
-    put(store, "bbbb", 1)
-    assert [document.id for document in store.documents("docs")] == ["bbbb"]
-
-
-def test_documents_are_listed_newest_first(store: ChromaStore) -> None:
-    store.ensure_collection("docs", PRINT)
-    for identity, day in (("old", 1), ("new", 3), ("mid", 2)):
-        document = info(identity, 1, added_at=f"2026-01-0{day}T00:00:00+00:00")
-        store.add("docs", document, chunks(identity, 1), unit(day))
-    assert [document.id for document in store.documents("docs")] == ["new", "mid", "old"]
-
-
-def test_a_document_is_not_found_before_all_of_it_is_in(store: ChromaStore) -> None:
-    store.ensure_collection("docs", PRINT)
-    seen: list[tuple[int, bool]] = []
-
-    class Watching(list[Chunk]):
-        def __getitem__(self, index: slice) -> list[Chunk]:  # type: ignore[override]
-            found = store.query("docs", unit(0)[0], 5) if store.count("docs") else []
-            seen.append((len(found), store.find("docs", "aaaa") is None))
-            return super().__getitem__(index)
-
-    store.add("docs", info("aaaa", 500), Watching(chunks("aaaa", 500)), unit(*range(500)))
-    assert seen == [(0, True)] * 3
-    assert len(store.query("docs", unit(0)[0], 5)) == 5
-
-
-def test_a_failed_add_leaves_nothing(store: ChromaStore) -> None:
-    class Broken(list[Chunk]):
-        def __getitem__(self, index: slice) -> list[Chunk]:  # type: ignore[override]
-            if index.start:
-                raise KeyError("lost")
-            return super().__getitem__(index)
-
-    store.ensure_collection("docs", PRINT)
-    with pytest.raises(KeyError):
-        store.add("docs", info("aaaa", 300), Broken(chunks("aaaa", 300)), unit(*range(300)))
-    assert store.count("docs") == 0
-    assert store.documents("docs") == []
-
-
-def test_reindexing_changes_the_embedder_and_keeps_the_documents(store: ChromaStore) -> None:
-    put(store, "aaaa", 450)
-    steps: list[tuple[int, int]] = []
-
-    def embed(texts: Sequence[str]) -> Vectors:
-        return unit(*(int(text.rpartition(" ")[2]) for text in texts), dimension=5)
-
-    done = store.reindex("docs", "new/5/normalised/2", embed, lambda at, total: steps.append((at, total)))
-    assert (done, steps[0], steps[-1]) == (450, (0, 450), (450, 450))
-    store.check("docs", "new/5/normalised/2")
-    assert store.query("docs", unit(17, dimension=5)[0], 1)[0].id == "aaaa-00017"
-    assert store.chunks("docs", "aaaa") == chunks("aaaa", 450)
-    assert store.collections() == ("docs",)
-
-
-def test_a_reindex_that_fails_changes_nothing(store: ChromaStore) -> None:
-    put(store, "aaaa", 3)
-
-    def embed(_texts: Sequence[str]) -> Vectors:
-        raise KeyboardInterrupt
-
-    with pytest.raises(KeyboardInterrupt):
-        store.reindex("docs", "new/5/normalised/2", embed, print)
-    store.check("docs", PRINT)
-    assert store.query("docs", unit(2)[0], 1)[0].id == "aaaa-00002"
-    assert store.collections() == ("docs",)
-
-
-def test_readers_and_a_writer_share_the_store(store: ChromaStore) -> None:
-    put(store, "aaaa", 50)
-    problems: list[BaseException] = []
-
-    def read() -> None:
-        try:
-            for _ in range(30):
-                assert len(store.query("docs", unit(3)[0], 5)) == 5
-                assert all(len(store.chunks("docs", one.id)) in (50, 0) for one in store.documents("docs"))
-        except BaseException as problem:  # noqa: BLE001 - reported by the test
-            problems.append(problem)
-
-    readers = [threading.Thread(target=read) for _ in range(3)]
-    for reader in readers:
-        reader.start()
-    for turn in range(6):
-        put(store, f"more{turn}", 50, first_seed=1000 + turn)
-        store.delete("docs", f"more{turn}")
-    for reader in readers:
-        reader.join()
-    assert problems == []
-    assert store.count("docs") == 50
+from tests.stored import PRINT, info, put, unit
 
 
 def test_stores_in_memory_do_not_see_each_other() -> None:
@@ -290,7 +44,7 @@ def test_a_folder_keeps_its_documents(tmp_path: Path) -> None:
 KILLED = """
 import os, signal, sys
 from pathlib import Path
-from tests.test_chroma import PRINT, info, put, unit
+from tests.stored import PRINT, info, put, unit
 from tests.made_files import chunks
 from specrag.retrieval.chroma import ChromaStore
 
@@ -336,7 +90,7 @@ def test_a_process_killed_in_the_middle_loses_no_ready_document_and_leaves_no_or
 KILLED_REINDEX = """
 import os, signal, sys
 from pathlib import Path
-from tests.test_chroma import put
+from tests.stored import put
 from specrag.retrieval.chroma import ChromaStore
 
 store = ChromaStore(Path(sys.argv[1]))
@@ -410,3 +164,52 @@ def test_a_folder_that_cannot_be_used_is_one_sentence(tmp_path: Path) -> None:
         ChromaStore(tmp_path / "broken")
     with pytest.raises(StoreError, match="cannot be opened"):
         ChromaStore(tmp_path / "broken")  # and not that it is locked
+
+
+def made_by_an_older_version(path: Path) -> None:
+    """A folder as versions up to 0.1 wrote it: rows go by the id of their chunk, lines by that of their document."""
+    client = cast("Client", chromadb.PersistentClient(path / "chroma", Settings(anonymized_telemetry=False)))
+    metadata = {"specrag_fingerprint": PRINT, "specrag_description": ""}
+    rows = client.create_collection(
+        "docs", metadata=metadata, embedding_function=None, configuration={"hnsw": {"space": "cosine"}}
+    )
+    for identity in ("aaaa", "half"):  # the second was being written when the process was killed
+        made = chunks(identity, 20)
+        rows.upsert(
+            ids=[chunk.id for chunk in made],
+            embeddings=unit(*range(20)),
+            documents=[chunk.text for chunk in made],
+            metadatas=[
+                {"document_id": identity, "title": "Notes", "source": "notes.txt", "position": chunk.position}
+                for chunk in made
+            ],
+        )
+    line: dict[str, Any] = {
+        "collection": "docs",
+        "document_id": "aaaa",
+        "title": "Notes",
+        "source": "notes.txt",
+        "pages": 1,
+        "chunks": 20,
+        "added_at": "2026-01-01T00:00:00+00:00",
+    }
+    client.create_collection("specrag.catalogue", embedding_function=None).upsert(
+        ids=["docs/aaaa"],
+        embeddings=[[1.0]],
+        metadatas=[line],
+    )
+    client.close()
+
+
+def test_a_folder_of_an_older_version_opens_and_works(tmp_path: Path) -> None:
+    made_by_an_older_version(tmp_path)
+    store = ChromaStore(tmp_path)
+    assert store.documents("docs") == [info("aaaa", 20)]
+    assert store.count("docs") == 20
+    assert store.chunks("docs", "aaaa") == chunks("aaaa", 20)
+    assert [one.id for one in store.query("docs", unit(7)[0], 1)] == ["aaaa-00007"]
+    assert store.vectors("docs", ["aaaa-00003"])[0] == pytest.approx(unit(3)[0], abs=1e-6)
+    put(store, "aaaa", 5)
+    assert store.count("docs") == 5
+    assert store.delete("docs", "aaaa") == 5
+    store.close()

@@ -5,6 +5,7 @@ The processes here are toys that listen as vLLM does (`toy_vllm`); tests/vllm st
 
 import json
 import os
+import re
 import shlex
 import signal
 import socket
@@ -17,7 +18,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import typer
 
+from scripts import server_sizes
+from specrag.cli import app
+from specrag.config import Settings
 from specrag.errors import ModelError, ServerUnreachable, UsageError
 from specrag.vllm import group
 from specrag.vllm.machine import find_python, free_ports, share_cores
@@ -173,6 +178,48 @@ class TestPrinted:
         assert json.loads(json.dumps(document)) == document
 
 
+class TestPage:
+    """docs/servers.md says what the code does."""
+
+    page = (ROOT / "docs" / "servers.md").read_text(encoding="utf-8")
+
+    def test_its_tables_are_the_arithmetic_of_the_script(self) -> None:
+        assert server_sizes.sizes() in self.page
+        assert server_sizes.counts() in self.page
+
+    def test_the_arithmetic_meets_what_is_known(self) -> None:
+        """Files of Qwen2.5-72B-Instruct-AWQ: 41.6 GB; vLLM put 23,296 tokens of SmolLM2 in fp32 into a GiB."""
+        shapes = {shape.name: shape for shape in server_sizes.SHAPES}
+        assert shapes["Qwen2.5-72B"].weights_gb(quantised=True) == pytest.approx(41.6, abs=0.2)
+        assert shapes["Llama-3.1-70B"].weights_gb(quantised=False) == pytest.approx(2 * 70.55, abs=0.1)
+        assert 2**30 // (2 * 30 * 3 * 64 * 4) // 128 * 128 == 23_296
+
+    def test_every_flag_of_the_commands_is_explained(self) -> None:
+        plan = make_plan(replace(GPU, gpus=4, tensor_parallel=2))
+        for server in (*plan.servers, *make_plan(CHOICE).servers):
+            for flag in server.flags:
+                assert flag.words[0] in self.page, flag
+
+    def test_every_setting_and_option_that_it_names_exists(self) -> None:
+        fields = {f"SPECRAG_{name.upper()}" for name in Settings.model_fields}
+        named = set(re.findall(r"SPECRAG_[A-Z_]+", self.page))
+        assert named
+        assert named <= fields
+        options = {
+            word
+            for line in self.page.split("| option |")[1].split("\n\n")[0].splitlines()
+            for word in re.findall(r"`(--[a-z-]+)", line)
+        }
+        known = {name for parameter in _options() for name in parameter}
+        assert len(options) > 8
+        assert options <= known
+
+
+def _options() -> list[list[str]]:
+    command = typer.main.get_command(app)
+    return [list(parameter.opts) for parameter in command.commands["vllm"].params]  # type: ignore[attr-defined]
+
+
 @pytest.fixture
 def toys(tmp_path: Path) -> VllmServers:
     first, second = free_ports(2)
@@ -256,9 +303,9 @@ class TestServers:
             with pytest.raises(UsageError, match="is taken"):
                 toys.start(20)
 
-    def test_one_that_never_answers_is_given_up(self, tmp_path: Path) -> None:
+    def test_one_that_neither_answers_nor_stops_is_given_up(self, tmp_path: Path) -> None:
         deaf = tmp_path / "deaf"
-        deaf.write_text("#!/bin/sh\nexec sleep 600\n")
+        deaf.write_text("#!/bin/sh\ntrap '' TERM\nsleep 600 & wait\n")
         deaf.chmod(0o755)
         server = VllmServer(
             make_plan(replace(CHOICE, drafter_port=free_ports(1)[0])).drafters[0],
@@ -376,7 +423,7 @@ class TestCommand:
         assert message in told.stderr
         assert "Traceback" not in told.stderr
 
-    @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+    @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT, signal.SIGHUP])
     def test_a_signal_ends_every_process(self, command: CommandLine, number: signal.Signals) -> None:
         with started(command, "--python", str(make_toy(command.folder))) as process:
             assert process.stdout is not None

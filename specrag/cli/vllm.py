@@ -154,8 +154,11 @@ def _run(plan: Plan, interpreter: Path | None, logs: Path, keys: dict[str, str],
 
 @contextmanager
 def _signals_stop() -> Iterator[None]:
-    """SIGTERM stops like Ctrl-C, and so does Ctrl-C itself where a shell has told us to ignore it."""
-    before = {number: signal.signal(number, _interrupt) for number in (signal.SIGTERM, signal.SIGINT)}
+    """SIGTERM and a closed terminal stop like Ctrl-C; Ctrl-C does so also where a shell had us ignore it."""
+    stopping = [signal.SIGTERM, signal.SIGINT]
+    if signal.getsignal(signal.SIGHUP) != signal.SIG_IGN:  # nohup means what it says
+        stopping.append(signal.SIGHUP)
+    before = {number: signal.signal(number, _interrupt) for number in stopping}
     try:
         yield
     finally:
