@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any, cast
 
 import chromadb
+import numpy as np
 import pytest
 from chromadb.api.client import Client
 from chromadb.config import Settings
@@ -195,7 +196,7 @@ def made_by_an_older_version(path: Path) -> None:
     }
     client.create_collection("specrag.catalogue", embedding_function=None).upsert(
         ids=["docs/aaaa"],
-        embeddings=[[1.0]],
+        embeddings=np.ones((1, 1), dtype=np.float32),
         metadatas=[line],
     )
     client.close()

@@ -9,7 +9,7 @@ import threading
 import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 import numpy as np
 
@@ -17,12 +17,13 @@ from specrag.errors import StoreError, StoreLocked
 from specrag.retrieval import records
 from specrag.retrieval.address import ChromaServer
 from specrag.retrieval.base import CollectionInfo, Vectors
-from specrag.retrieval.catalogue import Catalogue, batches
+from specrag.retrieval.catalogue import Catalogue
 from specrag.retrieval.client import drop, find, make, open_client, translated
 from specrag.retrieval.editions import Editions
 from specrag.retrieval.naming import CATALOGUE, NEXT, NOTES, check_name, is_ours
 from specrag.retrieval.nearest import Nearest
 from specrag.retrieval.reindexing import Reindexing
+from specrag.retrieval.rows import chunks_of, vectors_of
 from specrag.retrieval.underway import UnderWay
 from specrag.retrieval.upkeep import sweep, tidy
 from specrag.types import Chunk, DocumentInfo, Passage
@@ -156,11 +157,10 @@ class ChromaStore:
                 if line is None:
                     return []
                 edition = line.edition
-                found = self._ask(collection, lambda rows: rows.get(where={"document_id": document_id}))
-                chunks = _chunks_of(found, edition)
+                chunks = self._ask(collection, lambda rows: chunks_of(rows, document_id, edition))
                 # Read back, because the rows of a document that is being removed or replaced go one by one.
                 if self._catalogue.newest(collection, [document_id]).get(document_id) == line:
-                    return sorted(chunks, key=lambda chunk: chunk.position)
+                    return chunks
 
     def delete(self, collection: str, document_id: str) -> int:
         """Remove a document and read back that it is gone; the number of chunks removed."""
@@ -178,10 +178,7 @@ class ChromaStore:
 
     def query(self, collection: str, vector: Vectors, k: int) -> list[Passage]:
         """The `k` nearest chunks of ready documents, best first; equal ones in the order of their ids."""
-
-        def ready(document_ids: set[str]) -> dict[str, str]:
-            return self._catalogue.editions(collection, document_ids)
-
+        ready = self._ready(collection)
         with translated(f"{collection} cannot be searched"):
             return self._ask(collection, lambda rows: self._nearest.passages(rows, vector, k, ready))
 
@@ -189,7 +186,7 @@ class ChromaStore:
         """The vectors of chunks, in the order of `chunk_ids`."""
         wanted = list(dict.fromkeys(chunk_ids))
         with translated(f"The vectors of {collection} cannot be read"):
-            by_id = self._ask(collection, lambda rows: self._vectors(collection, rows, wanted))
+            by_id = self._ask(collection, lambda rows: vectors_of(rows, wanted, self._ready(collection)))
         missing = [chunk_id for chunk_id in chunk_ids if chunk_id not in by_id]
         if missing:
             raise StoreError(f"The chunk {missing[0]} is no longer in {collection}; ask again.")
@@ -237,9 +234,17 @@ class ChromaStore:
             self._swept = time.monotonic()
             sweep(self._client, self._catalogue, self._underway)
 
+    def _ready(self, collection: str) -> Callable[[set[str]], dict[str, str]]:
+        """What tells of documents which edition of each counts now."""
+        return lambda document_ids: self._catalogue.editions(collection, document_ids)
+
     def _find(self, name: str) -> "Collection | None":
         """A collection, in the middle of a switch under its provisional name."""
-        return find(self._client, name) or find(self._client, NEXT + name)
+        return (
+            find(self._client, name)
+            or find(self._client, NEXT + name)
+            or find(self._client, name)  # the switch was over between the two
+        )
 
     def _collection(self, name: str) -> "Collection":
         with translated(f"The collection {name} cannot be opened"):
@@ -257,40 +262,25 @@ class ChromaStore:
             _compare(name, found, self._embedder_of[name])
         return found
 
-    def _vectors(self, name: str, rows: "Collection", chunk_ids: list[str]) -> dict[str, Any]:
-        """Of the chunks that are there; of several editions of a chunk, that of the one that counts."""
-        found: dict[str, Any] = {}
-        for some in batches(chunk_ids):
-            where: Any = {"chunk_id": {"$in": some}}
-            got: Any = rows.get(where=where, include=["embeddings", "metadatas"])
-            pairs = list(zip(got["metadatas"], got["embeddings"], strict=True))
-            if len(pairs) > len({record["chunk_id"] for record, _ in pairs}):
-                editions = self._catalogue.editions(name, {record["document_id"] for record, _ in pairs})
-                pairs = [pair for pair in pairs if editions.get(pair[0]["document_id"]) == pair[0]["edition"]]
-            found.update((record["chunk_id"], vector) for record, vector in pairs)
-            of_old = [chunk_id for chunk_id in some if chunk_id not in found]
-            if of_old:  # rows without an edition go by the id of their chunk
-                got = rows.get(ids=of_old, include=["embeddings"])
-                found.update(zip(got["ids"], got["embeddings"], strict=True))
-        return found
-
     def _ask(self, name: str, question: Callable[["Collection"], T]) -> T:
-        """The answer of a collection; asked again if it was switched to another one meanwhile."""
+        """The answer of a collection that was the same before and after.
+
+        One that is being switched meanwhile gives errors of many kinds, or too few rows without an error.
+        """
         import chromadb.errors
 
-        try:
-            return question(self._collection(name))
-        except chromadb.errors.NotFoundError:
-            return question(self._collection(name))
-
-
-def _chunks_of(found: Any, edition: str) -> list[Chunk]:
-    rows = zip(found["ids"], found["documents"], found["metadatas"], strict=True)
-    return [
-        records.to_chunk(row_id, text, record)
-        for row_id, text, record in rows
-        if records.edition_of(record) == edition
-    ]
+        asked = self._collection(name)
+        while True:
+            try:
+                answer = question(asked)
+                now = self._collection(name)
+                if now.id == asked.id:
+                    return answer
+            except chromadb.errors.ChromaError:
+                now = self._collection(name)
+                if now.id == asked.id:
+                    raise
+            asked = now
 
 
 def _missing(collection: str, document_id: str) -> StoreError:

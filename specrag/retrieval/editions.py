@@ -78,8 +78,9 @@ class Editions:
             try:
                 self._write(target, work, chunks, vectors)
                 self._catalogue.put(collection, document, edition, self._underway.clock())
-                _check_whole(target, document, edition, len(chunks))
-                stands = work.stands()
+                stands = work.stands()  # after the line: who removes rows looks for it after taking the note
+                if stands:
+                    _check_whole(target, document, edition, len(chunks))
             except BaseException:
                 self._undo(target, work)
                 raise
