@@ -11,6 +11,8 @@ import pytest
 
 from specrag.build import Parts
 from specrag.config import Settings, load_settings
+from specrag.events import DraftToken
+from specrag.models.server.model import ServerModel
 from specrag.pipelines.base import Request
 from specrag.recording import Recording
 from specrag.tracing.trace import Trace, fold
@@ -20,9 +22,22 @@ from specrag.vllm.servers import VllmServers
 pytestmark = [pytest.mark.vllm, pytest.mark.integration]
 
 RUNS = 32
-DEPOTS = [first + last for first, last in itertools.product(("Al", "Bre", "Cor", "Dun"), (
-    "ford", "ham", "wick", "stead", "bury", "mouth", "field", "gate",
-))]
+DEPOTS = [
+    first + last
+    for first, last in itertools.product(
+        ("Al", "Bre", "Cor", "Dun"),
+        (
+            "ford",
+            "ham",
+            "wick",
+            "stead",
+            "bury",
+            "mouth",
+            "field",
+            "gate",
+        ),
+    )
+]
 CODE = re.compile(r"\b\d{4}\b")
 FORMS = (
     "The access code of the depot in {name} is {code}. It was set by the night shift.",
@@ -38,9 +53,7 @@ def code_of(number: int) -> str:
 
 
 @pytest.fixture(scope="module")
-def settings(
-    servers: VllmServers, embedder_path: Path, tmp_path_factory: pytest.TempPathFactory
-) -> Settings:
+def settings(servers: VllmServers, embedder_path: Path, tmp_path_factory: pytest.TempPathFactory) -> Settings:
     return load_settings(
         home=tmp_path_factory.mktemp("home"),
         drafter=servers.drafter.model,
@@ -110,8 +123,9 @@ async def test_thirty_two_questions_at_once_are_answered_and_none_is_mixed_up(
     assert await asyncio.to_thread(servers.drafter.running) == 0
     assert await asyncio.to_thread(servers.verifier.running) == 0
     assert parts.server_prompts == 0
-    parts.close()
-    await asyncio.sleep(0.2)
+    for model in (parts.drafter, parts.verifier):
+        assert isinstance(model, ServerModel)
+        await model.aclose()
     assert connections_to(servers.drafter) == 0
     assert connections_to(servers.verifier) == 0
 
@@ -120,12 +134,16 @@ async def test_a_deadline_frees_both_servers(parts: Parts, servers: VllmServers)
     name = DEPOTS[0]
     request = Request(question="What is the access code?", collection=f"depot-{name}")
     log = Recording()
-    await log.record(parts.speculative, request, deadline_s=0.3)
+    await log.record(parts.speculative, request, deadline_s=0.5)
     trace = fold(log.events)
-    assert trace.status in ("failed", "cancelled")
+    assert trace.subsets  # it came as far as the drafts
+    assert trace.status == "cancelled"
     assert trace.error is not None
+    assert "0.5 s" in trace.error.message
     began = asyncio.get_running_loop().time()
-    while await asyncio.to_thread(servers.drafter.running) + await asyncio.to_thread(servers.verifier.running):
+    while await asyncio.to_thread(servers.drafter.running) + await asyncio.to_thread(
+        servers.verifier.running
+    ):
         assert asyncio.get_running_loop().time() - began < 1
         await asyncio.sleep(0.02)
     assert parts.server_prompts == 0
@@ -150,10 +168,13 @@ async def test_eager_verification_gives_the_same_answer(parts: Parts, settings: 
 
 async def test_leaving_a_stream_of_events_frees_the_servers(parts: Parts, servers: VllmServers) -> None:
     request = Request(question="What is the access code?", collection=f"depot-{DEPOTS[1]}")
+    seen = False
     async with aclosing(parts.speculative.run(request)) as events:
         async for event in events:
-            if type(event).__name__ == "DraftToken":
+            seen = isinstance(event, DraftToken)
+            if seen:
                 break
+    assert seen
     assert parts.server_prompts == 0
     began = asyncio.get_running_loop().time()
     while await asyncio.to_thread(servers.drafter.running):
