@@ -458,6 +458,9 @@ class TestCommand:
         assert "Warning" not in told.stderr
         assert f"Warning: anyone who reaches {EVERYWHERE}" in command("--host", EVERYWHERE).stderr
         assert "Warning" not in command().stderr
+        empty = command("--host", EVERYWHERE, SPECRAG_DRAFTER_KEY="", SPECRAG_VERIFIER_KEY="secret-2")
+        assert "set SPECRAG_DRAFTER_KEY" in empty.stderr
+        assert "SPECRAG_VERIFIER_KEY" not in empty.stderr
 
     @pytest.mark.parametrize(
         ("words", "code", "message"),

@@ -134,7 +134,8 @@ def _shares(given: str | None) -> tuple[float, float] | None:
 
 def _keys(settings: Settings) -> dict[Role, str]:
     given: dict[Role, SecretStr | None] = {"drafter": settings.drafter_key, "verifier": settings.verifier_key}
-    return {role: key.get_secret_value() for role, key in given.items() if key is not None}
+    known = {role: key.get_secret_value().strip() for role, key in given.items() if key is not None}
+    return {role: key for role, key in known.items() if key}  # an empty one would guard nothing
 
 
 def _warn(plan: Plan, keys: dict[Role, str]) -> None:
