@@ -9,7 +9,8 @@ import yaml  # type: ignore[import-untyped]  # comes with the packages of the ap
 
 from specrag.config import load_settings
 from specrag.models.embedded import SMOLLM2
-from specrag.vllm.plan import Choice, Model, make_plan
+from specrag.vllm.choice import Choice, Model
+from specrag.vllm.plan import make_plan
 
 ROOT = Path(__file__).resolve().parents[1]
 COMPOSE: dict[str, Any] = yaml.safe_load((ROOT / "compose.yaml").read_text(encoding="utf-8"))
@@ -103,7 +104,7 @@ def test_the_servers_run_with_the_flags_of_specrag_vllm(role: str, profile: str)
             tensor_parallel=1 if profile == "cpu" else 2,
         )
     )
-    server = plan.verifier if role == "verifier" else plan.drafters[0]
+    server = plan.of("verifier" if role == "verifier" else "drafter")[0]
     expected = {flag.words[0]: flag.words[1] if len(flag.words) > 1 else "" for flag in server.flags}
     given = flags(f"{role}-{profile}")
     own = ("--model", "--served-model-name", "--host", "--port")

@@ -203,3 +203,13 @@ async def test_many_at_once(server: FakeServer) -> None:
     }
     assert server.api.most_running > 16
     assert server.running == 0
+
+
+async def test_a_prompt_that_ends_within_a_character_confuses_it_as_it_does_vllm(server: FakeServer) -> None:
+    """Recorded of vLLM 0.32: the token that completes the character brings the text of the whole prompt."""
+    ids = Vocabulary().encode(f"{PROMPT} The firm was founded by Å")[:-1]
+    asked: dict[str, Any] = {"prompt": ids, "temperature": 0, "max_tokens": 2, "logprobs": 0}
+    first, second = await streamed(server, **asked)
+    shown = PROMPT.replace("<|im_start|>", "").replace("<|im_end|>", "")
+    assert first["choices"][0]["text"] == f"{shown} The firm was founded by Å"
+    assert second["choices"][0]["text"] == "d"

@@ -25,8 +25,9 @@ from specrag.cli import app
 from specrag.config import Settings
 from specrag.errors import ModelError, ServerUnreachable, UsageError
 from specrag.vllm import group
-from specrag.vllm.machine import find_python, free_ports, share_cores
-from specrag.vllm.plan import Choice, Model, Plan, is_loopback, make_plan
+from specrag.vllm.choice import Choice, Model
+from specrag.vllm.machine import ENVIRONMENT, count_gpus, find_python, free_ports, share_cores
+from specrag.vllm.plan import Plan, is_loopback, make_plan
 from specrag.vllm.printed import as_dict, as_shell
 from specrag.vllm.server import VllmServer
 from specrag.vllm.servers import VllmServers
@@ -43,7 +44,7 @@ GPU = replace(CHOICE, device="gpu")
 
 
 def words(plan: Plan, role: str) -> list[str]:
-    server = plan.verifier if role == "verifier" else plan.drafters[0]
+    server = plan.of("verifier" if role == "verifier" else "drafter")[0]
     return list(server.command("python"))
 
 
@@ -115,7 +116,8 @@ class TestPlan:
     def test_more_drafters_than_free_gpus_share_them(self) -> None:
         plan = make_plan(replace(GPU, gpus=2, replicas=2))
         shares = [
-            float(value(list(one.command("p")), "--gpu-memory-utilization") or 0) for one in plan.drafters
+            float(value(list(one.command("p")), "--gpu-memory-utilization") or 0)
+            for one in plan.of("drafter")
         ]
         assert [variable(plan, number, "CUDA_VISIBLE_DEVICES") for number in range(3)] == ["1", "1", "0"]
         assert plan.in_turn
@@ -125,6 +127,20 @@ class TestPlan:
         plan = make_plan(replace(GPU, gpus=0, tensor_parallel=4))
         assert variable(plan, 0, "CUDA_VISIBLE_DEVICES") is None
         assert value(words(plan, "verifier"), "--tensor-parallel-size") == "4"
+
+    def test_a_machine_for_one_role_gives_it_everything(self) -> None:
+        drafters = make_plan(replace(GPU, gpus=2, replicas=2, only="drafter", drafter_port=8100))
+        assert [server.role for server in drafters.servers] == ["drafter", "drafter"]
+        assert [variable(drafters, number, "CUDA_VISIBLE_DEVICES") for number in (0, 1)] == ["0", "1"]
+        assert not drafters.in_turn
+        assert "--gpu-memory-utilization" not in words(drafters, "drafter")
+        assert "SPECRAG_VERIFIER_URL" not in drafters.variables
+        verifier = make_plan(replace(GPU, gpus=2, tensor_parallel=2, only="verifier"))
+        assert value(words(verifier, "verifier"), "--gpu-memory-utilization") == "0.85"
+        assert list(verifier.variables) == ["SPECRAG_VERIFIER", "SPECRAG_VERIFIER_URL"]
+        assert (
+            variable(make_plan(replace(CHOICE, only="verifier")), 0, "VLLM_CPU_OMP_THREADS_BIND") == "0,1,2,3"
+        )
 
     @pytest.mark.parametrize(
         ("choice", "message"),
@@ -142,32 +158,69 @@ class TestPlan:
     def test_addresses(self) -> None:
         everywhere = make_plan(replace(CHOICE, host=EVERYWHERE))
         assert value(words(everywhere, "drafter"), "--host") == EVERYWHERE
-        assert everywhere.verifier.url == "http://127.0.0.1:8100/v1"
-        assert make_plan(replace(CHOICE, host="::")).verifier.url == "http://[::1]:8100/v1"
+        assert everywhere.servers[-1].url == "http://127.0.0.1:8100/v1"
+        assert make_plan(replace(CHOICE, host="::")).servers[-1].url == "http://[::1]:8100/v1"
         assert is_loopback("localhost")
         assert is_loopback("::1")
         assert not is_loopback(EVERYWHERE)
         assert not is_loopback("gpu-7")
 
 
+class TestMachine:
+    @pytest.mark.parametrize(
+        ("script", "count"),
+        [
+            ("echo 'GPU 0: NVIDIA L4 (UUID: GPU-1)'; echo 'GPU 1: NVIDIA L4 (UUID: GPU-2)'", 2),
+            ("echo 'NVIDIA-SMI has failed because it could not talk to the driver.'; exit 9", 0),
+            ("echo 'GPU 0: a driver that fails afterwards'; exit 15", 0),
+        ],
+    )
+    def test_only_gpus_that_answer_count(
+        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, script: str, count: int
+    ) -> None:
+        """The tool is often installed on machines whose driver is not."""
+        tool = tmp_path / "nvidia-smi"
+        tool.write_text(f"#!/bin/sh\n{script}\n")
+        tool.chmod(0o755)
+        monkeypatch.setenv("PATH", str(tmp_path))
+        assert count_gpus() == count
+
+    def test_without_the_tool_there_are_none(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setenv("PATH", str(tmp_path))
+        assert count_gpus() == 0
+
+    def test_the_environment_is_found_where_the_script_puts_it(
+        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """Through its link: resolved, it would be the system's Python, which has no vLLM."""
+        script = (ROOT / "scripts" / "vllm_environment.sh").read_text(encoding="utf-8")
+        assert f"venv={ENVIRONMENT}\n" in script
+        monkeypatch.chdir(tmp_path)
+        assert find_python() is None
+        (tmp_path / ENVIRONMENT / "bin").mkdir(parents=True)
+        link = tmp_path / ENVIRONMENT / "bin" / "python"
+        link.symlink_to(sys.executable)
+        assert find_python() == link
+
+
 class TestPrinted:
     def test_what_is_printed_is_what_a_shell_runs(self) -> None:
         """Quotes, line ends and reasons between the commands must not change a word."""
         plan = make_plan(CHOICE)
-        text = as_shell(plan, python="/venv/bin/python", keyed=True)
+        text = as_shell(plan, python="/venv/bin/python", keyed=("drafter", "verifier"))
         commands = text.replace("\\\n", " ").splitlines()
         (drafter,) = [line for line in commands if "--port 8001" in line]
         read = shlex.split(drafter)
         first = read.index("/venv/bin/python")
-        assert tuple(read[first:]) == plan.drafters[0].command("/venv/bin/python")
+        assert tuple(read[first:]) == plan.servers[0].command("/venv/bin/python")
         assert "VLLM_CPU_KVCACHE_SPACE=1" in read[:first]
         assert "VLLM_API_KEY=$SPECRAG_DRAFTER_KEY" in read[:first]
         assert "export SPECRAG_DRAFTER=small" in commands
         assert subprocess.run(["sh", "-n", "-c", text], check=False).returncode == 0
 
     def test_every_flag_has_its_reason(self) -> None:
-        text = as_shell(make_plan(CHOICE), python="python", keyed=False)
-        for flag in make_plan(CHOICE).verifier.flags:
+        text = as_shell(make_plan(CHOICE), python="python", keyed=())
+        for flag in make_plan(CHOICE).servers[-1].flags:
             assert f"#   {' '.join(flag.words)}: {flag.reason}" in text
 
     def test_the_document(self) -> None:
@@ -308,7 +361,7 @@ class TestServers:
         deaf.write_text("#!/bin/sh\ntrap '' TERM\nsleep 600 & wait\n")
         deaf.chmod(0o755)
         server = VllmServer(
-            make_plan(replace(CHOICE, drafter_port=free_ports(1)[0])).drafters[0],
+            make_plan(replace(CHOICE, drafter_port=free_ports(1)[0])).servers[0],
             python=deaf,
             log=tmp_path / "log",
         )
@@ -405,11 +458,15 @@ class TestCommand:
         assert "Warning" not in told.stderr
         assert f"Warning: anyone who reaches {EVERYWHERE}" in command("--host", EVERYWHERE).stderr
         assert "Warning" not in command().stderr
+        empty = command("--host", EVERYWHERE, SPECRAG_DRAFTER_KEY="", SPECRAG_VERIFIER_KEY="secret-2")
+        assert "set SPECRAG_DRAFTER_KEY" in empty.stderr
+        assert "SPECRAG_VERIFIER_KEY" not in empty.stderr
 
     @pytest.mark.parametrize(
         ("words", "code", "message"),
         [
             (("--device", "tpu"), 2, "--device is cpu or gpu"),
+            (("--only", "both"), 2, "--only is drafter or verifier"),
             (("--gpu-memory", "much"), 2, "two shares"),
             (("--gpu-memory", "0,2"), 2, "above 0 and at most 1"),
             (("--drafter", "no-such-model"), 1, "There is no model 'no-such-model'"),

@@ -1,22 +1,24 @@
 """`specrag vllm`: print the servers that a pair of models needs, or start them and stay until Ctrl-C."""
 
 import signal
-from collections.abc import Iterator
+from collections.abc import Container, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from types import FrameType
 from typing import Annotated
 
 import typer
+from pydantic import SecretStr
 
 from specrag.cli.common import Json, friendly, print_json
 from specrag.config import Settings, load_settings, model_name
 from specrag.errors import ModelError, UsageError
 from specrag.models.weights import HUB_ID, Weights
 from specrag.terminal import bar, say
-from specrag.vllm.flags import Device
+from specrag.vllm.choice import Choice, Model
+from specrag.vllm.flags import Device, Role
 from specrag.vllm.machine import MAKE_ENVIRONMENT, cores, count_gpus, find_python
-from specrag.vllm.plan import Choice, Model, Plan, is_loopback, make_plan
+from specrag.vllm.plan import Plan, is_loopback, make_plan
 from specrag.vllm.printed import as_dict, as_shell, exports
 from specrag.vllm.servers import VllmServers
 
@@ -30,6 +32,7 @@ def vllm(  # noqa: PLR0917 - typer calls it by name
     drafter: ModelName = None,
     verifier: ModelName = None,
     start: Annotated[bool, typer.Option("--start", help="Start them, and stop them at Ctrl-C.")] = False,
+    only: Annotated[str | None, typer.Option(help="drafter or verifier: this machine is for one.")] = None,
     host: Annotated[str, typer.Option(help="Address to listen on.")] = "127.0.0.1",
     drafter_port: Port = 8001,
     verifier_port: Port = 8100,
@@ -57,12 +60,12 @@ def vllm(  # noqa: PLR0917 - typer calls it by name
         settings = load_settings(drafter=drafter, verifier=verifier)
         kind, gpus = _device(device)
         with bar() as progress:
-            weights = Weights(home=settings.home, progress=progress)
-            models = [_model(name, weights) for name in (settings.drafter, settings.verifier)]
+            models = _models(settings, Weights(home=settings.home, progress=progress))
         plan = make_plan(
             Choice(
-                drafter=models[0],
-                verifier=models[1],
+                drafter=models["drafter"],
+                verifier=models["verifier"],
+                only=_role(only),
                 host=host,
                 drafter_port=drafter_port,
                 verifier_port=verifier_port,
@@ -79,12 +82,12 @@ def vllm(  # noqa: PLR0917 - typer calls it by name
             )
         )
         keys = _keys(settings)
-        _warn(host, keys)
+        _warn(plan, keys)
         interpreter = find_python(python)
         if start:
             _run(plan, interpreter, settings.home / "vllm", keys, as_json=as_json)
         else:
-            _print(plan, interpreter, keyed=bool(keys), as_json=as_json)
+            _print(plan, interpreter, keyed=keys, as_json=as_json)
 
 
 def _device(given: str | None) -> tuple[Device, int]:
@@ -96,6 +99,18 @@ def _device(given: str | None) -> tuple[Device, int]:
             return given, gpus
         case _:
             raise UsageError(f"--device is cpu or gpu, not {given!r}.")
+
+
+def _role(given: str | None) -> Role | None:
+    match given:
+        case None | "drafter" | "verifier":
+            return given
+        case _:
+            raise UsageError(f"--only is drafter or verifier, not {given!r}.")
+
+
+def _models(settings: Settings, weights: Weights) -> dict[Role, Model]:
+    return {"drafter": _model(settings.drafter, weights), "verifier": _model(settings.verifier, weights)}
 
 
 def _model(name: str, weights: Weights) -> Model:
@@ -117,20 +132,19 @@ def _shares(given: str | None) -> tuple[float, float] | None:
     return drafter, verifier
 
 
-def _keys(settings: Settings) -> dict[str, str]:
-    given = {"drafter": settings.drafter_key, "verifier": settings.verifier_key}
-    return {role: key.get_secret_value() for role, key in given.items() if key is not None}
+def _keys(settings: Settings) -> dict[Role, str]:
+    given: dict[Role, SecretStr | None] = {"drafter": settings.drafter_key, "verifier": settings.verifier_key}
+    known = {role: key.get_secret_value().strip() for role, key in given.items() if key is not None}
+    return {role: key for role, key in known.items() if key}  # an empty one would guard nothing
 
 
-def _warn(host: str, keys: dict[str, str]) -> None:
-    if not is_loopback(host) and len(keys) < len(("drafter", "verifier")):
-        say(
-            f"Warning: anyone who reaches {host} can use a server without a key; "
-            "set SPECRAG_DRAFTER_KEY and SPECRAG_VERIFIER_KEY."
-        )
+def _warn(plan: Plan, keys: dict[Role, str]) -> None:
+    open_ones = [one for one in plan.servers if one.role not in keys and not is_loopback(one.host)]
+    for setting, host in dict.fromkeys((server.key_setting, server.host) for server in open_ones):
+        say(f"Warning: anyone who reaches {host} can use a server without a key; set {setting}.")
 
 
-def _print(plan: Plan, interpreter: Path | None, *, keyed: bool, as_json: bool) -> None:
+def _print(plan: Plan, interpreter: Path | None, *, keyed: Container[Role], as_json: bool) -> None:
     if interpreter is None:
         say(f"No vLLM was found here; {MAKE_ENVIRONMENT}.")
     python = str(interpreter or "python")
@@ -140,7 +154,7 @@ def _print(plan: Plan, interpreter: Path | None, *, keyed: bool, as_json: bool) 
         typer.echo(as_shell(plan, python=python, keyed=keyed), nl=False)
 
 
-def _run(plan: Plan, interpreter: Path | None, logs: Path, keys: dict[str, str], *, as_json: bool) -> None:
+def _run(plan: Plan, interpreter: Path | None, logs: Path, keys: dict[Role, str], *, as_json: bool) -> None:
     if interpreter is None:
         raise ModelError(f"No vLLM was found here; {MAKE_ENVIRONMENT}.")
     with _signals_stop(), VllmServers(plan, python=interpreter, logs=logs, keys=keys, tell=say) as servers:

@@ -1,17 +1,18 @@
 """A plan as text: commands to paste into a shell, each flag with its reason, or one JSON document."""
 
 import shlex
-from collections.abc import Iterable
+from collections.abc import Container, Iterable
 from typing import Any
 
+from specrag.vllm.flags import Role
 from specrag.vllm.plan import Plan, ServerPlan
 
 SCHEMA = "specrag.vllm/1"
 
 
-def as_shell(plan: Plan, *, python: str, keyed: bool) -> str:
-    """All commands, with the reasons above them, and the settings of the app. `keyed` servers want a key."""
-    parts = [_server(server, python, keyed=keyed) for server in plan.servers]
+def as_shell(plan: Plan, *, python: str, keyed: Container[Role]) -> str:
+    """All commands, with the reasons above them, and the settings of the app. `keyed` roles want a key."""
+    parts = [_server(server, python, keyed=server.role in keyed) for server in plan.servers]
     if plan.in_turn:
         parts.insert(0, "# They share a GPU: start each when the one before it answers /health.")
     return "\n\n".join([*parts, _app(plan)]) + "\n"

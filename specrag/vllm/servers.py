@@ -1,13 +1,14 @@
 """All servers of a plan, started together and ended together: none of them outlives this object's `stop`."""
 
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import ExitStack
 from pathlib import Path
 from types import TracebackType
 from typing import Self
 
 from specrag.errors import ServerUnreachable
+from specrag.vllm.flags import Role
 from specrag.vllm.plan import Plan
 from specrag.vllm.server import LOOK_EVERY_S, READY_S, VllmServer
 
@@ -31,7 +32,7 @@ class VllmServers:
         *,
         python: Path,
         logs: Path,
-        keys: dict[str, str] | None = None,
+        keys: Mapping[Role, str] | None = None,
         tell: Callable[[str], None] = silent,
     ) -> None:
         self.plan = plan
@@ -46,20 +47,19 @@ class VllmServers:
             for server in plan.servers
         )
 
-    @property
-    def drafters(self) -> tuple[VllmServer, ...]:
-        """Every server of the drafter."""
-        return self.all[:-1]
+    def of(self, role: Role) -> tuple[VllmServer, ...]:
+        """The servers of a role; none, if the plan has none."""
+        return tuple(server for server in self.all if server.plan.role == role)
 
     @property
     def drafter(self) -> VllmServer:
-        """The first server of the drafter."""
-        return self.all[0]
+        """The first server of the drafter, of which there is one."""
+        return self.of("drafter")[0]
 
     @property
     def verifier(self) -> VllmServer:
-        """The server of the verifier."""
-        return self.all[-1]
+        """The server of the verifier, of which there is one."""
+        return self.of("verifier")[0]
 
     def start(self, timeout_s: float = READY_S) -> None:
         """Start all and wait until all answer; if one fails, none is left.

@@ -2,12 +2,14 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeAlias
 
 from tests.fake_server.engine import Completion, Step
 from tests.fake_server.faults import Kind
 from tests.fake_server.toy import Vocabulary
 
+_Named: TypeAlias = tuple[int, str, Mapping[int, float] | None]
+"""A token, what it is called, and the log-probabilities at its place."""
 _FINGERPRINT = "vllm-0.32.0-3cbd2672"
 _CREATED = 1_795_982_857
 
@@ -58,7 +60,7 @@ class Answers:
             "index": index,
             "text": "".join(step.text for step in steps),
             "logprobs": self._logprobs(
-                [step.token for step in steps], [step.ranked for step in steps], offset
+                [(step.token, self._name(step.token, step.name), step.ranked) for step in steps], offset
             ),
             "finish_reason": last.finish_reason,
             "stop_reason": last.stop_reason,
@@ -94,17 +96,19 @@ class Answers:
         written: Sequence[Step],
     ) -> dict[str, Any]:
         echo, decode = self.asked.echo, self.vocabulary.decode
-        tokens = [step.token for step in written]
-        ranked: list[dict[int, float] | None] = [step.ranked for step in written]
+        tokens: list[_Named] = [
+            (step.token, self._name(step.token, step.name), step.ranked) for step in written
+        ]
         text = "".join(step.text for step in written)
         if echo:
-            tokens, ranked = [*prompt, *tokens], [*(read or []), *ranked]
+            values = zip(prompt, read or [None] * len(prompt), strict=True)
+            tokens = [*((token, self._name(token), ranked) for token, ranked in values), *tokens]
             text = ("" if self.asked.return_token_ids else decode(prompt)) + text
         ids = self._ids()
         return {
             "index": index,
             "text": text,
-            "logprobs": self._logprobs(tokens, ranked, 0),
+            "logprobs": self._logprobs(tokens, 0),
             "finish_reason": written[-1].finish_reason if written else "length",
             "stop_reason": written[-1].stop_reason if written else None,
             "token_ids": [step.token for step in written] if ids else None,
@@ -116,36 +120,32 @@ class Answers:
     def _ids(self) -> bool:
         return self.asked.return_token_ids and self.kind != "no_token_ids"
 
-    def _logprobs(
-        self, tokens: Sequence[int], ranked: Sequence[Mapping[int, float] | None], offset: int
-    ) -> dict[str, Any] | None:
+    def _logprobs(self, tokens: Sequence[_Named], offset: int) -> dict[str, Any] | None:
         if self.asked.logprobs is None or self.kind == "no_logprobs":
             return None
-        names = [self._name(token) for token in tokens]
         offsets = [offset]
-        for name in names[:-1]:
+        for _, name, _ in tokens[:-1]:
             offsets.append(offsets[-1] + len(name))
         return {
             "text_offset": offsets,
-            "token_logprobs": [
-                None if values is None else values[token]
-                for token, values in zip(tokens, ranked, strict=True)
-            ],
-            "tokens": names,
+            "token_logprobs": [None if ranked is None else ranked[token] for token, _, ranked in tokens],
+            "tokens": [name for _, name, _ in tokens],
             "top_logprobs": [
-                None if values is None else {self._name(id_): value for id_, value in values.items()}
-                for values in ranked
+                None
+                if ranked is None
+                else {self._name(id_, name if id_ == token else None): value for id_, value in ranked.items()}
+                for token, name, ranked in tokens
             ],
         }
 
     def width(self, steps: Sequence[Step]) -> int:
         """Characters by which the offsets of a stream move on."""
-        return sum(len(self._name(step.token)) for step in steps)
+        return sum(len(self._name(step.token, step.name)) for step in steps)
 
-    def _name(self, token: int) -> str:
+    def _name(self, token: int, own: str | None = None) -> str:
         if self.asked.return_tokens_as_token_ids and self.kind != "no_token_ids":
             return f"token_id:{token}"
-        return self.vocabulary.decode([token])
+        return self.vocabulary.decode([token]) if own is None else own
 
     def _prompt_logprobs(
         self, read: Sequence[dict[int, float] | None] | None

@@ -13,6 +13,8 @@ from pydantic import BaseModel, Field, NonNegativeInt
 from tests.fake_server.toy import END, SPECIALS, Toy
 
 MAX_LOGPROBS = 20
+_HALF = "\ufffd"
+"""What half a character reads as."""
 
 
 class Refused(Exception):
@@ -169,6 +171,8 @@ class Step:
     token: int
     text: str
     """What it adds to the text; empty while a character or a stop string may be incomplete."""
+    name: str
+    """The token's own text, empty for the beginning of a character, which its last token has whole."""
     ranked: dict[int, float]
     """The token first, then those that were asked for."""
     finish_reason: Literal["stop", "length"] | None = None
@@ -187,6 +191,16 @@ class Decoding:
     ids: list[int] = field(default_factory=list)
     told: int = 0
     """Characters that went out."""
+    _stray: list[int] = field(init=False)
+
+    def __post_init__(self) -> None:
+        """Remember a prompt that ends within a character.
+
+        vLLM 0.32 then loses its place: with the token that completes the character it sends the text of the
+        whole prompt.
+        """
+        text = self.toy.vocabulary.decode(self.prompt)
+        self._stray = list(self.prompt) if text.endswith(_HALF) else []
 
     def steps(self) -> Iterator[Step]:
         """Token by token to the end."""
@@ -206,6 +220,7 @@ class Decoding:
         last = ends or stopped or matched is not None or len(self.ids) >= self.room
         return Step(
             token=token,
+            name=self._name(),
             text=self._text(last=last, hidden=(ends or stopped), matched=matched),
             ranked=_shown(ranked, token, self.asked),
             finish_reason=("stop" if ends or stopped or matched else "length") if last else None,
@@ -221,6 +236,10 @@ class Decoding:
         greedy = asked.temperature == 0
         return able[0] if greedy else able[min(2, len(able) - 1)]  # a dice that always falls on the third
 
+    def _name(self) -> str:
+        whole, before = (self.toy.vocabulary.decode(ids).rstrip(_HALF) for ids in (self.ids, self.ids[:-1]))
+        return whole.removeprefix(before)
+
     def _stop_string(self) -> str | None:
         written = self._readable(self.ids)
         return next((stop for stop in self.asked.stops if stop in written[self.told :]), None)
@@ -233,17 +252,17 @@ class Decoding:
         if matched is not None:
             place = written.index(matched, self.told)
             until = place + (len(matched) if asked.include_stop_str_in_output else 0)
-        elif not last:
-            if not asked.include_stop_str_in_output:
+        else:
+            if not last and not asked.include_stop_str_in_output:
                 until -= max((len(stop) - 1 for stop in asked.stops), default=0)
-            until = min(until, len(written.rstrip("\ufffd")))
+            until = min(until, len(written.rstrip(_HALF)))
         until = max(until, self.told)
         text, self.told = written[self.told : until], until
         return text
 
     def _readable(self, ids: Sequence[int]) -> str:
         skipped = len(SPECIALS) if self.asked.skip_special_tokens else 0
-        return self.toy.vocabulary.decode([id_ for id_ in ids if id_ >= skipped])
+        return self.toy.vocabulary.decode([id_ for id_ in [*self._stray, *ids] if id_ >= skipped])
 
 
 def _shown(ranked: dict[int, float], token: int, asked: Completion) -> dict[int, float]:

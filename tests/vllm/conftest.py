@@ -10,8 +10,9 @@ from pathlib import Path
 
 import pytest
 
+from specrag.vllm.choice import Choice, Model
 from specrag.vllm.machine import cores, free_ports
-from specrag.vllm.plan import Choice, Model, make_plan
+from specrag.vllm.plan import make_plan
 from specrag.vllm.servers import VllmServers
 
 ROOT = Path(__file__).resolve().parents[2]
