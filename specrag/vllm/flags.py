@@ -13,6 +13,9 @@ Device: TypeAlias = Literal["cpu", "gpu"]
 VERIFIER_STEP_TOKENS = 4096
 """Tokens that a verifier on a GPU reads in a step: 16 drafts, the most of a question, of about 200 fit."""
 
+CPU_STEP_TOKENS = 512
+"""The same on a CPU: a step takes less than a second, and a request that is stopped ends with its step."""
+
 MOST_LOGPROBS = 20
 
 
@@ -140,6 +143,11 @@ def _of_device(role: Role, hardware: Hardware, dtype: str | None) -> tuple[Flag,
                 Flag(
                     words=("--enforce-eager",),
                     reason="nothing is compiled at the start",
+                ),
+                _flag(
+                    "--max-num-batched-tokens",
+                    CPU_STEP_TOKENS,
+                    "a step, and so the end of a stopped request, takes less than a second",
                 ),
             )
         case "gpu":
