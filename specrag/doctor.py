@@ -13,17 +13,20 @@ import tempfile
 from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 from packaging.requirements import InvalidRequirement, Requirement
 
 from specrag.config import Settings
-from specrag.errors import StoreError, StoreLocked, UsageError, WeightsError
+from specrag.errors import ModelError, StoreError, StoreLocked, UsageError, WeightsError
 from specrag.measure import MachineFigures, measure_machine
 from specrag.models.embedded import EMBEDDED, WeightsSpec
+from specrag.models.server.access import Access, access_of
+from specrag.models.server.model import ServerModel
 from specrag.models.weights import HUB_ID, Weights
 from specrag.retrieval.address import server_of
 from specrag.retrieval.lock import StoreLock
+from specrag.types import Role
 
 SCHEMA = "specrag.doctor/1"
 OLDEST_PYTHON = (3, 11)
@@ -73,6 +76,7 @@ def diagnose(settings: Settings, *, measure: bool = False) -> Report:
         *_guarded("home", lambda: iter([_home(settings)])),
         *_guarded("disk", lambda: iter([_disk(settings)])),
         *_guarded("weights", lambda: _weights(settings)),
+        *_guarded("servers", lambda: _servers(settings)),
         *_guarded("store", lambda: iter([_store(settings)])),
         *_guarded("processor", lambda: iter([_processor(settings)])),
     ]
@@ -148,8 +152,33 @@ def _disk(settings: Settings) -> Check:
 
 
 def _weights(settings: Settings) -> Iterator[Check]:
-    for name in dict.fromkeys((settings.drafter, settings.verifier, settings.embedder)):
+    for name in dict.fromkeys((*settings.models_here, settings.embedder)):
         yield _model(name, Weights(home=settings.home))
+
+
+def _servers(settings: Settings) -> Iterator[Check]:
+    """What each server of a model can do, asked one by one: a pool hides one that is away."""
+    for role in get_args(Role):
+        try:
+            access = access_of(settings, role)
+        except UsageError as error:
+            yield Check(name=f"{role}'s server", ok=False, detail=str(error), remedy="correct it")
+            continue
+        if access is not None:
+            yield from (_server(replace(access, urls=(url,))) for url in access.urls)
+
+
+def _server(access: Access) -> Check:
+    name = f"{access.role}'s server"
+    model = ServerModel(access)
+    try:
+        info = model.connect_now()
+    except ModelError as error:
+        return Check(name=name, ok=False, detail=str(error), remedy="correct what the detail names")
+    finally:
+        model.close()
+    detail = f"{access.urls[0]}: {info.name} on {info.device}, context {info.context:,}"
+    return Check(name=name, ok=True, detail=" ".join([f"{detail}.", *info.notes]) if info.notes else detail)
 
 
 def _model(name: str, weights: Weights) -> Check:
@@ -228,7 +257,7 @@ def cpu_flags(cpuinfo: Path = Path("/proc/cpuinfo")) -> tuple[str, ...]:
 
 
 def _embedded_in_use(settings: Settings) -> list[WeightsSpec]:
-    names = {settings.drafter, settings.verifier, settings.embedder}
+    names = {*settings.models_here, settings.embedder}
     return [spec for spec in EMBEDDED if spec.name in names]
 
 

@@ -74,7 +74,6 @@ async def test_a_draft_cut_in_mid_stream_goes_on_elsewhere_token_for_token(kind:
         ]
 
 
-@pytest.mark.xfail(strict=True, reason="the server then sends the prompt's text, and the draft's end is lost")
 @pytest.mark.parametrize("after", HALVES)
 async def test_a_draft_cut_within_a_character_goes_on_elsewhere(after: int) -> None:
     async with pool(2) as (made, servers):

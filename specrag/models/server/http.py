@@ -7,6 +7,7 @@ connection, which is how a server learns that nobody wants the rest.
 
 import asyncio
 import json
+import os
 import ssl
 import threading
 from collections.abc import AsyncGenerator, Mapping
@@ -138,7 +139,7 @@ class Http:
     def _fault(self, error: Exception, url: str) -> Fault:
         import httpx
 
-        cause = str(error).strip().rstrip(".") or type(error).__name__
+        cause = _cause(error)
         if isinstance(error, httpx.ConnectTimeout):
             return Fault("unreachable", url, f"no connection within {self._access.connect_timeout_s:g} s")
         if isinstance(error, httpx.TimeoutException):
@@ -149,6 +150,18 @@ class Http:
         if isinstance(error, httpx.NetworkError | httpx.RemoteProtocolError):
             return Fault("dropped", url, cause)
         return Fault("malformed", url, cause)
+
+
+def _cause(error: BaseException) -> str:
+    """What the operating system said, "Connection refused", or else what the library says."""
+    below: BaseException | None = error
+    while below is not None:
+        if isinstance(below, BaseExceptionGroup):
+            below = below.exceptions[0]
+        if isinstance(below, OSError) and not isinstance(below, ssl.SSLError) and below.strerror:
+            return os.strerror(below.errno) if (below.errno or 0) > 0 else below.strerror
+        below = below.__cause__ or below.__context__
+    return str(error).strip().rstrip(".") or type(error).__name__
 
 
 def _address(url: str, path: str) -> str:

@@ -36,6 +36,10 @@ class Writing:
         self._ids = list(ids)
         self._unnumbered = ""
         """Text of tokens whose ids the server does not give, behind `_ids`."""
+        self._textless = 0
+        """Tokens at the end of `_ids` that begin a character which is not complete."""
+        self._again = 0
+        """Of these, how many a server writes a second time, since it cannot go on within a character."""
         self._read = False
 
     async def go_on(self, source: Source) -> AsyncGenerator[Output]:
@@ -44,8 +48,12 @@ class Writing:
         Raises:
             Fault: the server breaks off; nothing that was yielded will come again.
         """
+        if self._textless:
+            del self._ids[-self._textless :]
+            self._again, self._textless = self._textless, 0
         while not self.guide.done:
-            async with aclosing(source.stream(await self._prompt(), self.guide.left)) as tokens:
+            most = self.guide.left + self._again
+            async with aclosing(source.stream(await self._prompt(), most)) as tokens:
                 async for output in self._line(tokens, source):
                     yield output
 
@@ -55,6 +63,11 @@ class Writing:
             if not self._read:
                 self._read = True
                 yield Read()
+            if self._again and token.id is not None and not token.text and not token.ends:
+                self._again -= 1
+                self._keep(token)
+                continue
+            self._again = 0
             taken = token
             if self.guide.hollow and (token.ends or "\n" in token.text):
                 taken = await self._that_goes_on(source, token)
@@ -66,6 +79,7 @@ class Writing:
                 if not self.guide.done:
                     (label,) = await self._vocabulary.encode([label_after(step.ending, self.guide.line)])
                     self._ids = [*await self._prompt(), *label]
+                    self._textless = 0
                 return
             if taken is not token:
                 return
@@ -80,8 +94,9 @@ class Writing:
     def _keep(self, token: Token) -> None:
         if token.id is None or self._unnumbered:
             self._unnumbered += token.text
-        else:
-            self._ids.append(token.id)
+            return
+        self._ids.append(token.id)
+        self._textless = 0 if token.text else self._textless + 1
 
     async def _prompt(self) -> list[int]:
         """The ids of everything so far."""
