@@ -60,8 +60,18 @@ async def assert_all_stopped(rigged: Rig) -> None:
     assert sum(server.api.sent for server in rigged.drafters) > sent
 
 
+@pytest.fixture(params=[False, True], ids=["in one pass", "eager"])
+async def either(store: ChromaStore, request: pytest.FixtureRequest) -> AsyncIterator[Rig]:
+    """Both ways to verify."""
+    async with rig(store, drafters=2, eager=request.param) as made:
+        for server in (*made.drafters, *made.verifiers):
+            server.api.pace_s = PACE_S
+        yield made
+
+
 @pytest.mark.parametrize("reached", [in_mid_draft, in_verification])
-async def test_a_cancelled_run_frees_the_servers(rigged: Rig, reached: Callable[[Rig], bool]) -> None:
+async def test_a_cancelled_run_frees_the_servers(either: Rig, reached: Callable[[Rig], bool]) -> None:
+    rigged = either
     rigged.verifiers[0].api.read_s = 5.0
     task = asyncio.create_task(rigged.ask())
     assert await until(lambda: reached(rigged), within_s=5)

@@ -196,6 +196,30 @@ async def test_one_of_two_verifiers_fails(store: ChromaStore, name: str) -> None
         await assert_works_again(rigged, expected)
 
 
+EAGER = ("down in the middle", "silent", "429 with Retry-After", "500", "malformed", "400")
+
+
+@pytest.mark.parametrize("verifiers", [1, 2])
+@pytest.mark.parametrize("name", EAGER)
+async def test_a_verifier_fails_while_drafts_are_verified_one_by_one(
+    store: ChromaStore, name: str, verifiers: int
+) -> None:
+    """Scores of some drafts only could not be compared: all drafts have theirs, or none."""
+    async with rig(store, verifiers=verifiers, eager=True, stall_s=stall(FAULTS[name])) as rigged:
+        expected = await asked(rigged)
+        rigged.drafters[0].api.pace_s = 0.01
+        rigged.verifiers[0].fault = FAULTS[name]
+        trace = await asked(rigged)
+        assert trace.answer is not None
+        assert trace.answer.text == ANSWER
+        if verifiers == 1 or name in USELESS:
+            assert_told(trace, rigged, "verifier")
+            assert len({draft.scores.self_reflection is None for draft in trace.drafts}) == 1
+        else:
+            assert_right(trace, expected)
+        await assert_works_again(rigged, expected)
+
+
 USELESS_BUG = "it is asked again and again, though another server could answer"
 
 
