@@ -45,6 +45,7 @@ from specrag.sample import ensure_sample, questions  # noqa: E402
 from specrag.tracing.trace import Trace, TraceFold  # noqa: E402
 
 PROMPTS, DRAFTS, WRITTEN = 40, 4, 32
+PARTS = ("answers", "streams", "eager", "load")
 
 
 def main() -> None:
@@ -53,6 +54,7 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--runs", type=int, default=32)
     parser.add_argument("--data", type=Path, help="Folder with evaluation files (JSON lines).")
+    parser.add_argument("--only", nargs="+", choices=PARTS, default=PARTS, help="Which of the four.")
     parser.add_argument("--weights", default="smollm2-135m-instruct", help="What the servers serve.")
     asked = parser.parse_args()
     json.dump(asyncio.run(measure(asked)), sys.stdout, indent=2)
@@ -68,14 +70,18 @@ async def measure(asked: argparse.Namespace) -> dict[str, Any]:
         sys.exit("Set SPECRAG_DRAFTER_URL and SPECRAG_VERIFIER_URL to running servers.")
     await asyncio.to_thread(ensure_sample, parts.indexer)
     cases = list(itertools.islice(cases_of(asked.data), PROMPTS))
-    document = {
+    document: dict[str, Any] = {
         "schema": "specrag.bench-servers/1",
         "environment": {**environment(settings.threads), "server": drafter.info.device},
-        "answers": await answers(parts, asked.weights, drafter, verifier, cases),
-        "streams": await streams(drafter, cases, asked.rounds),
-        "eager": await eager(parts, asked.rounds),
-        "load": await load(parts, asked.runs),
     }
+    if "answers" in asked.only:
+        document["answers"] = await answers(parts, asked.weights, drafter, verifier, cases)
+    if "streams" in asked.only:
+        document["streams"] = await streams(drafter, cases, asked.rounds)
+    if "eager" in asked.only:
+        document["eager"] = await eager(parts, asked.rounds)
+    if "load" in asked.only:
+        document["load"] = await load(parts, asked.runs)
     await drafter.aclose()
     await verifier.aclose()
     parts.close()
@@ -89,9 +95,7 @@ async def answers(
     say("answers")
     folder = Weights(home=parts.settings.home).ensure(weights)
     here = await asyncio.to_thread(
-        lambda: LocalModel(
-            folder, name=weights, worker=parts.worker, threads=2, precision="plain", engine="batch"
-        )
+        lambda: LocalModel(folder, name=weights, worker=parts.worker, threads=2, precision="float32")
     )
     same, token, yes = 0, [], []
     for number, case in enumerate(cases):

@@ -159,7 +159,7 @@ def _cause(error: BaseException) -> str:
         if isinstance(below, BaseExceptionGroup):
             below = below.exceptions[0]
         if isinstance(below, OSError) and not isinstance(below, ssl.SSLError) and below.strerror:
-            return os.strerror(below.errno) if (below.errno or 0) > 0 else below.strerror
+            return os.strerror(below.errno) if below.errno is not None and below.errno > 0 else below.strerror
         below = below.__cause__ or below.__context__
     return str(error).strip().rstrip(".") or type(error).__name__
 
