@@ -23,7 +23,7 @@ from specrag.retrieval.editions import Editions
 from specrag.retrieval.naming import CATALOGUE, NEXT, NOTES, check_name, is_ours
 from specrag.retrieval.nearest import Nearest
 from specrag.retrieval.reindexing import Reindexing
-from specrag.retrieval.rows import chunks_of, vectors_of
+from specrag.retrieval.rows import Counting, chunks_of, vectors_of
 from specrag.retrieval.underway import UnderWay
 from specrag.retrieval.upkeep import sweep, tidy
 from specrag.types import Chunk, DocumentInfo, Passage
@@ -181,15 +181,15 @@ class ChromaStore:
 
     def query(self, collection: str, vector: Vectors, k: int) -> list[Passage]:
         """The `k` nearest chunks of ready documents, best first; equal ones in the order of their ids."""
-        ready = self._ready(collection)
+        counting = self._counting(collection)
         with translated(f"{collection} cannot be searched"):
-            return self._ask(collection, lambda rows: self._nearest.passages(rows, vector, k, ready))
+            return self._ask(collection, lambda rows: self._nearest.passages(rows, vector, k, counting))
 
     def vectors(self, collection: str, chunk_ids: Sequence[str]) -> Vectors:
         """The vectors of chunks, in the order of `chunk_ids`."""
         wanted = list(dict.fromkeys(chunk_ids))
         with translated(f"The vectors of {collection} cannot be read"):
-            by_id = self._ask(collection, lambda rows: vectors_of(rows, wanted, self._ready(collection)))
+            by_id = self._ask(collection, lambda rows: vectors_of(rows, wanted, self._counting(collection)))
         missing = [chunk_id for chunk_id in chunk_ids if chunk_id not in by_id]
         if missing:
             raise StoreError(f"The chunk {missing[0]} is no longer in {collection}; ask again.")
@@ -243,9 +243,8 @@ class ChromaStore:
     def _chunks(self, collection: str, line: Line) -> list[Chunk]:
         return self._ask(collection, lambda rows: chunks_of(rows, line.document.id, line.edition))
 
-    def _ready(self, collection: str) -> Callable[[set[str]], dict[str, str]]:
-        """What tells of documents which edition of each counts now."""
-        return lambda document_ids: self._catalogue.editions(collection, document_ids)
+    def _counting(self, collection: str) -> Counting:
+        return lambda editions: self._catalogue.counting(collection, editions)
 
     def _find(self, name: str) -> "Collection | None":
         """A collection, in the middle of a switch under its provisional name."""
