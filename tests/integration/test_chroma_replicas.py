@@ -8,6 +8,7 @@ import uuid
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from specrag.build import Parts
@@ -315,9 +316,13 @@ def test_two_replicas_that_start_at_once_make_one_sample(
         threads=1,
     )
     replicas = [Parts(settings), Parts(settings)]
-    assert together(*(lambda parts=parts: ensure_sample(parts.indexer) for parts in replicas)) == []
     store = replicas[0].store
+    # A page of an older version of the sample, which both want to remove.
+    store.ensure_collection(SAMPLE, replicas[0].embedder.fingerprint)
+    store.add(SAMPLE, info("outdated", 1), chunks("outdated", 1), np.ones((1, 384), dtype=np.float32))
+    assert together(*(lambda parts=parts: ensure_sample(parts.indexer) for parts in replicas)) == []
     documents = store.documents(SAMPLE)
+    assert "outdated" not in {document.id for document in documents}
     assert len(documents) == len({document.title for document in documents}) >= 10
     assert store.count(SAMPLE) == sum(document.chunks for document in documents)
     assert all(len(store.chunks(SAMPLE, one.id)) == one.chunks for one in documents)
