@@ -63,6 +63,10 @@ class Catalogue:
         """The line that counts of each document that is ready."""
         return {line.document.id: line for line in reversed(self.lines(collection, document_ids))}
 
+    def line(self, collection: str, document_id: str) -> Line | None:
+        """The line that counts of a document, or None."""
+        return self.newest(collection, [document_id]).get(document_id)
+
     def counting(self, collection: str, editions: Iterable[tuple[str, str]]) -> set[tuple[str, str]]:
         """Which of these editions, as (document, edition), are ready; of one document only the newest.
 

@@ -8,6 +8,7 @@ edition, so nothing half done is ever seen, whoever does it and however it ends.
 import threading
 import time
 from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
@@ -23,7 +24,7 @@ from specrag.retrieval.editions import Editions
 from specrag.retrieval.naming import CATALOGUE, NEXT, NOTES, check_name, is_ours
 from specrag.retrieval.nearest import Nearest
 from specrag.retrieval.reindexing import Reindexing
-from specrag.retrieval.rows import Counting, chunks_of, vectors_of
+from specrag.retrieval.rows import chunks_of, vectors_of
 from specrag.retrieval.underway import UnderWay
 from specrag.retrieval.upkeep import sweep, tidy
 from specrag.types import Chunk, DocumentInfo, Passage
@@ -143,7 +144,7 @@ class ChromaStore:
     def find(self, collection: str, document_id: str) -> DocumentInfo | None:
         """One document, or None if it is not ready here."""
         with translated(f"The catalogue of {collection} cannot be read"):
-            line = self._line(collection, document_id)
+            line = self._catalogue.line(collection, document_id)
             return line.document if line else None
 
     def document(self, collection: str, document_id: str) -> DocumentInfo:
@@ -156,21 +157,18 @@ class ChromaStore:
     def chunks(self, collection: str, document_id: str) -> list[Chunk]:
         """The chunks of a ready document, in order."""
         with translated(f"The chunks of {document_id} cannot be read"):
-            line = self._line(collection, document_id)
+            line = self._catalogue.line(collection, document_id)
             # Read again, because the rows of a document that is being removed or replaced go one by one.
             while line is not None:
                 chunks = self._chunks(collection, line)
-                before, line = line, self._line(collection, document_id)
+                before, line = line, self._catalogue.line(collection, document_id)
                 if line == before:
                     return chunks
             return []
 
     def delete(self, collection: str, document_id: str) -> int:
         """Remove a document and read back that it is gone; the number of chunks removed."""
-        with (
-            self._write,
-            translated(f"The document {document_id} cannot be deleted from {collection}"),
-        ):
+        with self._write, translated(f"{document_id} cannot be deleted from {collection}"):
             self._sweep_now_and_then()
             removed = self._editions.remove(collection, document_id)
         if removed is None:
@@ -181,15 +179,15 @@ class ChromaStore:
 
     def query(self, collection: str, vector: Vectors, k: int) -> list[Passage]:
         """The `k` nearest chunks of ready documents, best first; equal ones in the order of their ids."""
-        counting = self._counting(collection)
+        counting = partial(self._catalogue.counting, collection)
         with translated(f"{collection} cannot be searched"):
             return self._ask(collection, lambda rows: self._nearest.passages(rows, vector, k, counting))
 
     def vectors(self, collection: str, chunk_ids: Sequence[str]) -> Vectors:
         """The vectors of chunks, in the order of `chunk_ids`."""
-        wanted = list(dict.fromkeys(chunk_ids))
+        wanted, counting = list(dict.fromkeys(chunk_ids)), partial(self._catalogue.counting, collection)
         with translated(f"The vectors of {collection} cannot be read"):
-            by_id = self._ask(collection, lambda rows: vectors_of(rows, wanted, self._counting(collection)))
+            by_id = self._ask(collection, lambda rows: vectors_of(rows, wanted, counting))
         missing = [chunk_id for chunk_id in chunk_ids if chunk_id not in by_id]
         if missing:
             raise StoreError(f"The chunk {missing[0]} is no longer in {collection}; ask again.")
@@ -237,14 +235,8 @@ class ChromaStore:
             self._swept = time.monotonic()
             sweep(self._client, self._catalogue, self._underway)
 
-    def _line(self, collection: str, document_id: str) -> Line | None:
-        return self._catalogue.newest(collection, [document_id]).get(document_id)
-
     def _chunks(self, collection: str, line: Line) -> list[Chunk]:
         return self._ask(collection, lambda rows: chunks_of(rows, line.document.id, line.edition))
-
-    def _counting(self, collection: str) -> Counting:
-        return lambda editions: self._catalogue.counting(collection, editions)
 
     def _find(self, name: str) -> "Collection | None":
         """A collection, in the middle of a switch under its provisional name."""

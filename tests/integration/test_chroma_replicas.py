@@ -244,6 +244,33 @@ def test_a_document_that_comes_in_or_goes_during_a_reindex_is_treated_as_everywh
     other.close()
 
 
+def test_a_switch_waits_for_who_is_in_the_middle_of_writing(place: ChromaServer) -> None:
+    one, other = ChromaStore(place), ChromaStore(place)
+    put(one, "aaaa", 20)
+    copied = threading.Event()
+
+    def embed_and_say(texts: Sequence[str]) -> Vectors:
+        copied.set()
+        return embed(texts)
+
+    indexing = threading.Thread(target=lambda: one.reindex("docs", NEW_PRINT, embed_and_say, quiet))
+
+    def begin() -> None:
+        indexing.start()
+        assert copied.wait(30)
+        indexing.join(1.0)
+        assert indexing.is_alive()
+
+    made = Paused(chunks("bbbb", 900), begin)
+    other.add("docs", info("bbbb", 900), made, unit(*range(900)))
+    indexing.join()
+    one.check("docs", NEW_PRINT)
+    assert one.count("docs") == 920
+    assert one.chunks("docs", "bbbb") == chunks("bbbb", 900)
+    one.close()
+    other.close()
+
+
 def test_two_replicas_index_anew_at_once(place: ChromaServer) -> None:
     one, other = ChromaStore(place), ChromaStore(place)
     put(one, "aaaa", 450)

@@ -1,6 +1,7 @@
 """A Chroma server that is down, restarted, silent, guarded or something else: right afterwards, or one sentence."""
 
 import logging
+import shutil
 import threading
 import time
 import uuid
@@ -231,6 +232,18 @@ def test_a_server_that_is_down_at_the_start_and_there_later(tmp_path: Path) -> N
     assert "default_database of default_tenant is there" in looked.detail
     parts.close()
     process.kill()
+
+
+def test_the_folder_of_an_embedded_store_can_be_served(tmp_path: Path) -> None:
+    embedded = ChromaStore(tmp_path / "store")
+    put(embedded, "aaaa", 30)
+    embedded.close()
+    shutil.copytree(tmp_path / "store" / "chroma", tmp_path / "data")
+    with ChromaProcess(tmp_path) as process:
+        store = ChromaStore(process.place())
+        assert store.documents("docs") == [info("aaaa", 30)]
+        assert store.query("docs", unit(7)[0], 1)[0].id == "aaaa-00007"
+        store.close()
 
 
 def test_uploads_survive_a_server_that_is_killed_again_and_again(mortal: ChromaProcess) -> None:
