@@ -213,3 +213,60 @@ async def test_a_prompt_that_ends_within_a_character_confuses_it_as_it_does_vllm
     shown = PROMPT.replace("<|im_start|>", "").replace("<|im_end|>", "")
     assert first["choices"][0]["text"] == f"{shown} The firm was founded by Å"
     assert second["choices"][0]["text"] == "d"
+
+
+CHOICE = {"index", "text", "logprobs", "finish_reason", "stop_reason", "token_ids", "prompt_token_ids"}
+LOGPROBS = {"text_offset", "token_logprobs", "tokens", "top_logprobs"}
+HEAD = {"id", "object", "created", "model", "choices"}
+
+
+async def test_answers_have_the_fields_of_the_recorded_ones(server: FakeServer) -> None:
+    """As vLLM 0.32 sent them: whole, in a stream, at its end, and as counts."""
+    asked: dict[str, Any] = {"prompt": PROMPT, "temperature": 0, "logprobs": 1, "max_tokens": 2}
+    whole = (await post(server, **asked, prompt_logprobs=1)).json()
+    after = {
+        "service_tier",
+        "system_fingerprint",
+        "usage",
+        "kv_transfer_params",
+        "ec_transfer_params",
+        "metrics",
+    }
+    assert set(whole) == HEAD | after
+    (choice,) = whole["choices"]
+    assert set(choice) == CHOICE | {"prompt_logprobs", "routed_experts"}
+    assert set(choice["logprobs"]) == LOGPROBS
+    assert set(choice["prompt_logprobs"][1].popitem()[1]) == {"logprob", "rank", "decoded_token"}
+    first, last, usage = await streamed(server, **asked, stream_options={"include_usage": True})
+    assert set(first) == set(last) == HEAD
+    assert set(first["choices"][0]) == CHOICE
+    assert set(usage) == HEAD | {"usage", "system_fingerprint"}
+    assert usage["choices"] == []
+    *_, last = await streamed(server, **asked)
+    assert set(last) == HEAD | {"system_fingerprint"}
+    assert last["choices"][0]["finish_reason"] == "length"
+
+
+async def test_stop_strings_and_end_tokens_are_written_as_vllm_writes_them(server: FakeServer) -> None:
+    """A stop string holds text back unless it is to be shown; the end token has a name and no text."""
+    asked: dict[str, Any] = {
+        "prompt": PROMPT,
+        "temperature": 0,
+        "logprobs": 0,
+        "max_tokens": 50,
+        "stop": ["firm"],
+    }
+    hidden = [event["choices"][0] for event in await streamed(server, **asked)]
+    assert [choice["text"] for choice in hidden] == [" ", "The "]
+    assert [choice["logprobs"]["tokens"] for choice in hidden] == [[" The"], [" firm"]]
+    shown = [
+        event["choices"][0] for event in await streamed(server, **asked, include_stop_str_in_output=True)
+    ]
+    assert [choice["text"] for choice in shown] == [" The", " firm"]
+    assert [choice["stop_reason"] for choice in shown] == [None, "firm"]
+    ended = (
+        await post(server, prompt=f"{PROMPT}{WHOLE} Else", max_tokens=5, temperature=0, logprobs=0)
+    ).json()
+    (choice,) = ended["choices"]
+    assert (choice["text"], choice["finish_reason"], choice["stop_reason"]) == ("", "stop", None)
+    assert choice["logprobs"]["tokens"] == ["<|im_end|>"]

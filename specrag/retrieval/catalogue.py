@@ -56,24 +56,27 @@ class Catalogue:
         """The lines of a collection, or of some documents in it; the newest of a document comes first."""
         found: list[Line] = []
         for where in _conditions(collection, document_ids):
-            rows = self._lines.get(where=where, include=["metadatas"])["metadatas"] or []
-            found += [
-                Line(
-                    document=records.to_document(row),
-                    edition=records.edition_of(row),
-                    stamp=int(row.get("stamp", 0)),  # type: ignore[arg-type]
-                )
-                for row in rows
-            ]
-        return sorted(found, key=lambda line: (line.stamp, line.edition), reverse=True)
+            found += _lines(self._lines.get(where=where, include=["metadatas"]))
+        return sorted(found, key=_age, reverse=True)
 
     def newest(self, collection: str, document_ids: Iterable[str] | None = None) -> dict[str, Line]:
         """The line that counts of each document that is ready."""
         return {line.document.id: line for line in reversed(self.lines(collection, document_ids))}
 
-    def editions(self, collection: str, document_ids: Iterable[str]) -> dict[str, str]:
-        """The edition that counts of each of these documents that is ready."""
-        return {key: line.edition for key, line in self.newest(collection, document_ids).items()}
+    def line(self, collection: str, document_id: str) -> Line | None:
+        """The line that counts of a document, or None."""
+        return self.newest(collection, [document_id]).get(document_id)
+
+    def counting(self, collection: str, editions: Iterable[tuple[str, str]]) -> set[tuple[str, str]]:
+        """Which of these editions, as (document, edition), are ready; of one document only the newest.
+
+        By the ids of the lines, because each question of a visitor asks this: a condition takes 4 ms.
+        """
+        found: list[Line] = []
+        for some in batches(sorted(_key(collection, *edition) for edition in editions)):
+            found += _lines(self._lines.get(ids=some, include=["metadatas"]))
+        newest = {line.document.id: line.edition for line in sorted(found, key=_age)}
+        return set(newest.items())
 
     def all(self, collection: str) -> list[DocumentInfo]:
         """The documents of a collection, newest first."""
@@ -84,6 +87,21 @@ class Catalogue:
 def batches(ids: Sequence[str]) -> Iterator[list[str]]:
     """Portions that Chroma takes well."""
     return (list(ids[start : start + BATCH]) for start in range(0, len(ids), BATCH))
+
+
+def _lines(found: Any) -> list[Line]:
+    return [
+        Line(
+            document=records.to_document(row),
+            edition=records.edition_of(row),
+            stamp=int(row.get("stamp", 0)),
+        )
+        for row in found["metadatas"]
+    ]
+
+
+def _age(line: Line) -> tuple[int, str]:
+    return line.stamp, line.edition
 
 
 def _conditions(collection: str, document_ids: Iterable[str] | None) -> Iterator[Any]:

@@ -8,6 +8,7 @@ edition, so nothing half done is ever seen, whoever does it and however it ends.
 import threading
 import time
 from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
@@ -17,7 +18,7 @@ from specrag.errors import StoreError, StoreLocked
 from specrag.retrieval import records
 from specrag.retrieval.address import ChromaServer
 from specrag.retrieval.base import CollectionInfo, Vectors
-from specrag.retrieval.catalogue import Catalogue
+from specrag.retrieval.catalogue import Catalogue, Line
 from specrag.retrieval.client import drop, find, make, open_client, translated
 from specrag.retrieval.editions import Editions
 from specrag.retrieval.naming import CATALOGUE, NEXT, NOTES, check_name, is_ours
@@ -32,6 +33,7 @@ if TYPE_CHECKING:
     from chromadb.api.models.Collection import Collection
 
 _FINGERPRINT, _DESCRIPTION = "specrag_fingerprint", "specrag_description"
+_TRIES = 4
 T = TypeVar("T")
 
 
@@ -65,6 +67,9 @@ class ChromaStore:
 
     def close(self) -> None:
         """Let go of the folder or the connections; a second call does nothing."""
+        if self._opened.shared:
+            self._close()  # at once: who writes at this moment may be waiting for a server that is away
+            return
         with self._write:
             close, self._close = self._close, _nothing
             close()
@@ -139,7 +144,7 @@ class ChromaStore:
     def find(self, collection: str, document_id: str) -> DocumentInfo | None:
         """One document, or None if it is not ready here."""
         with translated(f"The catalogue of {collection} cannot be read"):
-            line = self._catalogue.newest(collection, [document_id]).get(document_id)
+            line = self._catalogue.line(collection, document_id)
             return line.document if line else None
 
     def document(self, collection: str, document_id: str) -> DocumentInfo:
@@ -152,22 +157,18 @@ class ChromaStore:
     def chunks(self, collection: str, document_id: str) -> list[Chunk]:
         """The chunks of a ready document, in order."""
         with translated(f"The chunks of {document_id} cannot be read"):
-            while True:
-                line = self._catalogue.newest(collection, [document_id]).get(document_id)
-                if line is None:
-                    return []
-                edition = line.edition
-                chunks = self._ask(collection, lambda rows: chunks_of(rows, document_id, edition))
-                # Read back, because the rows of a document that is being removed or replaced go one by one.
-                if self._catalogue.newest(collection, [document_id]).get(document_id) == line:
+            line = self._catalogue.line(collection, document_id)
+            # Read again, because the rows of a document that is being removed or replaced go one by one.
+            while line is not None:
+                chunks = self._chunks(collection, line)
+                before, line = line, self._catalogue.line(collection, document_id)
+                if line == before:
                     return chunks
+            return []
 
     def delete(self, collection: str, document_id: str) -> int:
         """Remove a document and read back that it is gone; the number of chunks removed."""
-        with (
-            self._write,
-            translated(f"The document {document_id} cannot be deleted from {collection}"),
-        ):
+        with self._write, translated(f"{document_id} cannot be deleted from {collection}"):
             self._sweep_now_and_then()
             removed = self._editions.remove(collection, document_id)
         if removed is None:
@@ -178,15 +179,15 @@ class ChromaStore:
 
     def query(self, collection: str, vector: Vectors, k: int) -> list[Passage]:
         """The `k` nearest chunks of ready documents, best first; equal ones in the order of their ids."""
-        ready = self._ready(collection)
+        counting = partial(self._catalogue.counting, collection)
         with translated(f"{collection} cannot be searched"):
-            return self._ask(collection, lambda rows: self._nearest.passages(rows, vector, k, ready))
+            return self._ask(collection, lambda rows: self._nearest.passages(rows, vector, k, counting))
 
     def vectors(self, collection: str, chunk_ids: Sequence[str]) -> Vectors:
         """The vectors of chunks, in the order of `chunk_ids`."""
-        wanted = list(dict.fromkeys(chunk_ids))
+        wanted, counting = list(dict.fromkeys(chunk_ids)), partial(self._catalogue.counting, collection)
         with translated(f"The vectors of {collection} cannot be read"):
-            by_id = self._ask(collection, lambda rows: vectors_of(rows, wanted, self._ready(collection)))
+            by_id = self._ask(collection, lambda rows: vectors_of(rows, wanted, counting))
         missing = [chunk_id for chunk_id in chunk_ids if chunk_id not in by_id]
         if missing:
             raise StoreError(f"The chunk {missing[0]} is no longer in {collection}; ask again.")
@@ -234,9 +235,8 @@ class ChromaStore:
             self._swept = time.monotonic()
             sweep(self._client, self._catalogue, self._underway)
 
-    def _ready(self, collection: str) -> Callable[[set[str]], dict[str, str]]:
-        """What tells of documents which edition of each counts now."""
-        return lambda document_ids: self._catalogue.editions(collection, document_ids)
+    def _chunks(self, collection: str, line: Line) -> list[Chunk]:
+        return self._ask(collection, lambda rows: chunks_of(rows, line.document.id, line.edition))
 
     def _find(self, name: str) -> "Collection | None":
         """A collection, in the middle of a switch under its provisional name."""
@@ -265,22 +265,25 @@ class ChromaStore:
     def _ask(self, name: str, question: Callable[["Collection"], T]) -> T:
         """The answer of a collection that was the same before and after.
 
-        One that is being switched meanwhile gives errors of many kinds, or too few rows without an error.
+        One that is switched meanwhile gives errors of many kinds, or too few rows without an error; one from
+        which rows are removed meanwhile may stumble over them.
         """
         import chromadb.errors
 
+        patience = _TRIES
         asked = self._collection(name)
         while True:
+            before, error = asked, None
             try:
-                answer = question(asked)
-                now = self._collection(name)
-                if now.id == asked.id:
-                    return answer
-            except chromadb.errors.ChromaError:
-                now = self._collection(name)
-                if now.id == asked.id:
-                    raise
-            asked = now
+                answer = question(before)
+            except chromadb.errors.ChromaError as failure:
+                error = failure
+                patience -= 1
+            asked = self._collection(name)
+            if error is None and asked.id == before.id:
+                return answer
+            if error is not None and patience == 0:
+                raise error
 
 
 def _missing(collection: str, document_id: str) -> StoreError:

@@ -7,7 +7,6 @@ is enough to ask which rows there are, and a server need not send a thousand vec
 
 import itertools
 import threading
-from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 from uuid import UUID
@@ -18,6 +17,7 @@ from specrag.errors import StoreError
 from specrag.retrieval import records
 from specrag.retrieval.base import Vectors
 from specrag.retrieval.catalogue import batches
+from specrag.retrieval.rows import Counting
 from specrag.types import Chunk, Passage
 
 if TYPE_CHECKING:
@@ -62,13 +62,11 @@ class Nearest:
         self._kept: dict[UUID, _Rows] = {}
         self._lock = threading.Lock()
 
-    def passages(
-        self, target: "Collection", vector: Vectors, k: int, ready: Callable[[set[str]], Mapping[str, str]]
-    ) -> list[Passage]:
+    def passages(self, target: "Collection", vector: Vectors, k: int, counting: Counting) -> list[Passage]:
         """At most `k` passages, best first; equal ones in the order of their ids.
 
-        `ready` tells of documents which edition of each counts now. It is asked after the rows were read, so
-        that of a document on its way in or out nothing is found.
+        `counting` is asked after the rows were read, so that of a document on its way in or out nothing is
+        found.
         """
         total = target.count() if k > 0 else 0
         if total == 0:
@@ -81,8 +79,8 @@ class Nearest:
                 if rows is None
                 else _exact(target.name, rows, vector, k, hidden)
             )
-            editions = ready({hit.chunk.document_id for hit in hits})
-            unready = {hit.key for hit in hits if editions.get(hit.chunk.document_id) != hit.edition}
+            seen = {hit.key for hit in hits}
+            unready = seen - counting(seen)
             if unready <= hidden:
                 found = (hit for hit in hits if hit.key not in hidden)
                 passages = [records.to_passage(hit.chunk, hit.similarity) for hit in found]

@@ -1,7 +1,7 @@
 """Reading rows of a collection by what they belong to, of the editions that count."""
 
-from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from specrag.retrieval import records
 from specrag.retrieval.catalogue import batches
@@ -9,6 +9,10 @@ from specrag.types import Chunk
 
 if TYPE_CHECKING:
     from chromadb.api.models.Collection import Collection
+
+
+Counting: TypeAlias = Callable[[set[tuple[str, str]]], set[tuple[str, str]]]
+"""Of editions, as (document, edition), those that count now."""
 
 
 def chunks_of(rows: "Collection", document_id: str, edition: str) -> list[Chunk]:
@@ -22,18 +26,16 @@ def chunks_of(rows: "Collection", document_id: str, edition: str) -> list[Chunk]
     return sorted(chunks, key=lambda chunk: chunk.position)
 
 
-def vectors_of(
-    rows: "Collection", chunk_ids: list[str], ready: Callable[[set[str]], Mapping[str, str]]
-) -> dict[str, Any]:
-    """The vectors of chunks that are there, by chunk; `ready` tells which edition of a document counts."""
+def vectors_of(rows: "Collection", chunk_ids: list[str], counting: Counting) -> dict[str, Any]:
+    """The vectors of chunks that are there, by chunk."""
     found: dict[str, Any] = {}
     for some in batches(chunk_ids):
         where: Any = {"chunk_id": {"$in": some}}
         got: Any = rows.get(where=where, include=["embeddings", "metadatas"])
         pairs = list(zip(got["metadatas"], got["embeddings"], strict=True))
         if len(pairs) > len({record["chunk_id"] for record, _ in pairs}):  # one has several editions
-            editions = ready({record["document_id"] for record, _ in pairs})
-            pairs = [pair for pair in pairs if editions.get(pair[0]["document_id"]) == pair[0]["edition"]]
+            editions = counting({(record["document_id"], record["edition"]) for record, _ in pairs})
+            pairs = [pair for pair in pairs if (pair[0]["document_id"], pair[0]["edition"]) in editions]
         found.update((record["chunk_id"], vector) for record, vector in pairs)
         of_old = [chunk_id for chunk_id in some if chunk_id not in found]
         if of_old:  # rows without an edition go by the id of their chunk

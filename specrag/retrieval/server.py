@@ -132,7 +132,7 @@ class _Api(FastAPI):
     def _sent(self, method: str, url: str, content: dict[str, Any]) -> httpx.Response:
         """The answer, after as many tries as there is patience for."""
         started, wait = time.monotonic(), _FIRST_WAIT_S
-        while True:
+        while not self._gone.is_set():
             cause: httpx.TransportError | None = None
             try:
                 response = self._session.request(method, url, **content)
@@ -153,6 +153,9 @@ class _Api(FastAPI):
                     " SPECRAG_CHROMA_URL."
                 ) from cause
             wait = min(2 * wait, _LONGEST_WAIT_S)
+        raise StoreError(
+            "The connection to the Chroma server was closed, because the program is shutting down."
+        )
 
     def _judged(self, response: httpx.Response) -> Any:
         if response.status_code in (401, 403):

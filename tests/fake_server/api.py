@@ -36,12 +36,16 @@ class Api:
     """Seconds for a token; a real server needs them, and a test needs to be in the middle of a draft."""
     read_s: float
     """Seconds to read a prompt whose probabilities are asked for."""
+    tokenise_s: float
+    """Seconds to tokenise a text."""
     tokens_per_event: int
     keep_alive: bool
     """Whether comments come between the events, as proxies and newer servers send them."""
     plan: Plan = field(default_factory=Plan)
     running: int = 0
     """Prompts in work, as vLLM counts them."""
+    handling: int = 0
+    """Requests of any kind that are not answered yet."""
     most_running: int = 0
     sent: int = 0
     """Tokens sent in streams, by all requests together."""
@@ -50,6 +54,7 @@ class Api:
     async def handle(self, asked: Asked, reply: Reply) -> Fault | None:
         """Answer. A fault that the whole server must carry out is returned."""
         fault = self.plan.take(asked.path)
+        self.handling += 1
         try:
             await self._before(fault, reply)
             if self._is_locked(asked):
@@ -64,6 +69,8 @@ class Api:
             await reply.json(400, body)
         except Gone:
             return fault
+        finally:
+            self.handling -= 1
         return None
 
     async def _before(self, fault: Fault | None, reply: Reply) -> None:
@@ -139,6 +146,7 @@ class Api:
             case "GET", "/v1/models":
                 await reply.json(200, self._models())
             case "POST", "/tokenize":
+                await asyncio.sleep(self.tokenise_s)
                 await reply.json(200, self._tokenize(self._json(asked)))
             case "POST", "/detokenize":
                 ids = self._named(self._json(asked)).get("tokens", [])

@@ -45,6 +45,8 @@ class Fault:
     """Path of the requests that meet it; empty for all."""
     after_tokens: int = 0
     """A stream sends so many tokens first."""
+    skip: int = 0
+    """So many requests pass unharmed before."""
     times: int | None = None
     """None goes on until the test takes the fault away."""
     status: int = 500
@@ -60,15 +62,19 @@ class Plan:
     def __init__(self) -> None:
         self.fault: Fault | None = None
         self.struck = 0
+        self._passed = 0
 
     def set(self, fault: Fault | None) -> None:
         """Replace the fault; counting begins anew."""
-        self.fault, self.struck = fault, 0
+        self.fault, self.struck, self._passed = fault, 0, 0
 
     def take(self, path: str) -> Fault | None:
         """The fault that a request to `path` meets."""
         fault = self.fault
         if fault is None or fault.on not in ("", path):
+            return None
+        if self._passed < fault.skip:
+            self._passed += 1
             return None
         if fault.times is not None and self.struck >= fault.times:
             return None

@@ -59,6 +59,7 @@ class FakeServer:
             bos=bos,
             pace_s=pace_s,
             read_s=read_s,
+            tokenise_s=0.0,
             tokens_per_event=tokens_per_event,
             keep_alive=keep_alive,
         )

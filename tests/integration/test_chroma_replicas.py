@@ -8,6 +8,7 @@ import uuid
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from specrag.build import Parts
@@ -243,6 +244,33 @@ def test_a_document_that_comes_in_or_goes_during_a_reindex_is_treated_as_everywh
     other.close()
 
 
+def test_a_switch_waits_for_who_is_in_the_middle_of_writing(place: ChromaServer) -> None:
+    one, other = ChromaStore(place), ChromaStore(place)
+    put(one, "aaaa", 20)
+    copied = threading.Event()
+
+    def embed_and_say(texts: Sequence[str]) -> Vectors:
+        copied.set()
+        return embed(texts)
+
+    indexing = threading.Thread(target=lambda: one.reindex("docs", NEW_PRINT, embed_and_say, quiet))
+
+    def begin() -> None:
+        indexing.start()
+        assert copied.wait(30)
+        indexing.join(1.0)
+        assert indexing.is_alive()
+
+    made = Paused(chunks("bbbb", 900), begin)
+    other.add("docs", info("bbbb", 900), made, unit(*range(900)))
+    indexing.join()
+    one.check("docs", NEW_PRINT)
+    assert one.count("docs") == 920
+    assert one.chunks("docs", "bbbb") == chunks("bbbb", 900)
+    one.close()
+    other.close()
+
+
 def test_two_replicas_index_anew_at_once(place: ChromaServer) -> None:
     one, other = ChromaStore(place), ChromaStore(place)
     put(one, "aaaa", 450)
@@ -315,9 +343,13 @@ def test_two_replicas_that_start_at_once_make_one_sample(
         threads=1,
     )
     replicas = [Parts(settings), Parts(settings)]
-    assert together(*(lambda parts=parts: ensure_sample(parts.indexer) for parts in replicas)) == []
     store = replicas[0].store
+    # A page of an older version of the sample, which both want to remove.
+    store.ensure_collection(SAMPLE, replicas[0].embedder.fingerprint)
+    store.add(SAMPLE, info("outdated", 1), chunks("outdated", 1), np.ones((1, 384), dtype=np.float32))
+    assert together(*(lambda parts=parts: ensure_sample(parts.indexer) for parts in replicas)) == []
     documents = store.documents(SAMPLE)
+    assert "outdated" not in {document.id for document in documents}
     assert len(documents) == len({document.title for document in documents}) >= 10
     assert store.count(SAMPLE) == sum(document.chunks for document in documents)
     assert all(len(store.chunks(SAMPLE, one.id)) == one.chunks for one in documents)
