@@ -13,19 +13,16 @@ from specrag.retrieval.chroma import ChromaStore
 from specrag.types import Role
 from tests.fake_server.cases import (
     ALIKE,
-    BUGS,
     DRAFTING,
     FAULTS,
     LESS,
     USELESS,
-    VERIFIER_BUGS,
     VERIFYING,
     asked,
     assert_right,
     assert_told,
     assert_works_again,
-    cases,
-    scores,
+    same_scores,
     stall,
 )
 from tests.fake_server.rig import ANSWER, KEY, rig, written
@@ -59,7 +56,7 @@ async def test_without_a_fault_the_servers_draft_verify_and_answer(store: Chroma
         assert rigged.verifiers[0].requests["/v1/completions"] <= 5  # the probe's, and one for all drafts
 
 
-@pytest.mark.parametrize("name", cases(sorted(DRAFTING.keys() - ALIKE), BUGS))
+@pytest.mark.parametrize("name", sorted(DRAFTING.keys() - ALIKE))
 async def test_the_only_drafter_fails(store: ChromaStore, name: str) -> None:
     async with rig(store, stall_s=stall(DRAFTING[name])) as rigged:
         expected = await asked(rigged)
@@ -70,7 +67,7 @@ async def test_the_only_drafter_fails(store: ChromaStore, name: str) -> None:
         await assert_works_again(rigged, expected)
 
 
-@pytest.mark.parametrize("name", cases(sorted(VERIFYING.keys() - ALIKE), VERIFIER_BUGS))
+@pytest.mark.parametrize("name", sorted(VERIFYING.keys() - ALIKE))
 async def test_the_only_verifier_fails(store: ChromaStore, name: str) -> None:
     """The drafts are there; the best of them is the answer, and the decision says that nobody verified it."""
     async with rig(store, stall_s=stall(VERIFYING[name])) as rigged:
@@ -81,11 +78,12 @@ async def test_the_only_verifier_fails(store: ChromaStore, name: str) -> None:
         assert trace.answer is not None
         assert trace.answer.text == ANSWER
         assert written(trace) == written(expected)
-        assert_told(trace, rigged, "verifier")
+        if name not in LESS or not same_scores(trace, expected):  # asked anew, it gives them in another way
+            assert_told(trace, rigged, "verifier")
         await assert_works_again(rigged, expected)
 
 
-@pytest.mark.parametrize("name", cases(DRAFTING, BUGS))
+@pytest.mark.parametrize("name", DRAFTING)
 async def test_one_of_two_drafters_fails(store: ChromaStore, name: str) -> None:
     async with rig(store, drafters=2, stall_s=stall(DRAFTING[name])) as rigged:
         expected = await asked(rigged)
@@ -94,12 +92,12 @@ async def test_one_of_two_drafters_fails(store: ChromaStore, name: str) -> None:
         assert rigged.drafters[0].struck > 0
         if name not in USELESS:
             assert_right(trace, expected)
-        elif written(trace) != written(expected) or scores(trace) != scores(expected):
+        elif written(trace) != written(expected) or not same_scores(trace, expected):
             assert_told(trace, rigged, "drafter")
         await assert_works_again(rigged, expected)
 
 
-@pytest.mark.parametrize("name", cases(VERIFYING, VERIFIER_BUGS))
+@pytest.mark.parametrize("name", VERIFYING)
 async def test_one_of_two_verifiers_fails(store: ChromaStore, name: str) -> None:
     async with rig(store, verifiers=2, stall_s=stall(VERIFYING[name])) as rigged:
         expected = await asked(rigged)
@@ -108,7 +106,7 @@ async def test_one_of_two_verifiers_fails(store: ChromaStore, name: str) -> None
         assert rigged.verifiers[0].struck > 0
         if name not in (*USELESS, *LESS):
             assert_right(trace, expected)
-        elif written(trace) != written(expected) or scores(trace) != scores(expected):
+        elif written(trace) != written(expected) or not same_scores(trace, expected):
             assert_told(trace, rigged, "verifier")
         await assert_works_again(rigged, expected)
 
@@ -137,11 +135,8 @@ async def test_a_verifier_fails_while_drafts_are_verified_one_by_one(
         await assert_works_again(rigged, expected)
 
 
-USELESS_BUG = "it is asked again and again, though another server could answer"
-
-
 @pytest.mark.parametrize("role", ["drafter", "verifier"])
-@pytest.mark.parametrize("name", cases(USELESS[:-1], dict.fromkeys(USELESS, USELESS_BUG)))
+@pytest.mark.parametrize("name", USELESS[:-1])
 async def test_a_server_that_is_of_no_use_is_left_for_the_other(
     store: ChromaStore, role: Role, name: str
 ) -> None:

@@ -190,7 +190,6 @@ async def test_a_wait_that_the_server_asks_for_is_kept() -> None:
         assert 1.5 < asyncio.get_running_loop().time() - began < 3.5
 
 
-@pytest.mark.xfail(strict=True, reason="a success of a request that began earlier ends the rest")
 async def test_a_wait_that_the_server_asks_for_is_kept_though_older_requests_succeed() -> None:
     async with pool(2, pace_s=0.02) as (made, (first, _)):
         older = asyncio.create_task(drafts(made, 2))

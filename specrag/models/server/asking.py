@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from contextlib import aclosing, asynccontextmanager
+from dataclasses import replace
 from typing import Any, TypeVar
 from weakref import WeakKeyDictionary
 
@@ -26,9 +27,16 @@ class Asking:
     def __init__(self, access: Access) -> None:
         self.access = access
         self.pool = Pool(access.urls)
+        self.looked = 0
+        """How often a server was asked what it can do: again when it had been away, so it may be another."""
         self._http = Http(access)
         self._looking: WeakKeyDictionary[asyncio.AbstractEventLoop, dict[str, asyncio.Lock]]
         self._looking = WeakKeyDictionary()
+
+    def insist(self, model: str) -> None:
+        """From now on only servers of this model are asked."""
+        if self.access.model is None:
+            self.access = replace(self.access, model=model)
 
     async def aclose(self) -> None:
         """Close the connections of this loop."""
@@ -63,7 +71,7 @@ class Asking:
             yield Server(self._http, endpoint, await self._able(endpoint))
 
     async def attempt(self, ask: Callable[["Server"], Awaitable[T]], *, prompts: int = 1) -> T:
-        """What one server answers, or another one after a passing fault.
+        """What one server answers, or another one after a fault.
 
         Raises:
             Fault: the second one failed as well, or trying again is of no use.
@@ -74,7 +82,7 @@ class Asking:
                 first.append(server.endpoint)
                 return await ask(server)
         except Fault as fault:
-            if not fault.passing:
+            if not self.pool.worth_another(fault):
                 raise
             failed = first[0] if first else self.pool.at(fault.url)
             await self.pool.breathe(failed, fault)
@@ -96,6 +104,7 @@ class Asking:
                 if endpoint.failures != failures and endpoint.fault is not None:
                     raise endpoint.fault  # whoever asked before got this, a moment ago
                 endpoint.abilities = await probe.look(self._http, self.access, endpoint.url)
+                self.looked += 1
             return endpoint.abilities
 
 
@@ -113,9 +122,15 @@ class Server:
 
     async def read(self, prompts: Sequence[Sequence[int]], choice_ids: Sequence[int]) -> list[wire.Reading]:
         """Read prompts in one request, with the log-probabilities of `choice_ids` after each."""
-        answer = await self.post(COMPLETIONS, self.abilities.scoring(prompts, choice_ids))
-        echoed = self.abilities.prompt_scores == "echo"
-        return wire.readings(answer, prompts, self.endpoint.url, echoed=echoed)
+        able, url = self.abilities, self.endpoint.url
+        answer = await self.post(COMPLETIONS, able.scoring(prompts, choice_ids))
+        readings = wire.readings(answer, prompts, url, echoed=able.prompt_scores == "echo")
+        for reading in readings:
+            if able.prompt_scores is not None and reading.prompt is None:
+                raise Fault("unable", url, "it no longer gives the log-probabilities of prompts")
+            if not reading.following or (able.chosen_ids and not reading.following.keys() >= set(choice_ids)):
+                raise Fault("unable", url, "it no longer gives the log-probabilities that are asked for")
+        return readings
 
     async def stream(
         self, ids: Sequence[int], most: int, *, stop_ids: Sequence[int] = ()

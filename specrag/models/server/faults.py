@@ -1,7 +1,7 @@
 """What can go wrong with a server, and how it is said.
 
-A fault that may pass (the server is away, busy, or broke off) is worth another try elsewhere; every other one
-needs the person to change something. No sentence ever holds the key.
+A fault that may pass (the server is away, busy, or broke off) is worth another try. One that a person has to
+mend (a wrong key, another model) may not hold of another server. No sentence ever holds the key.
 """
 
 from dataclasses import dataclass
@@ -47,9 +47,19 @@ class Fault(Exception):
         return self.kind in _PASSING
 
     @property
+    def again(self) -> bool:
+        """Whether it is worth asking the same server once more: it may also have been replaced by another."""
+        return self.passing or self.kind == "unable"
+
+    @property
+    def of_server(self) -> bool:
+        """Whether another server may do better; the others are faults of the request."""
+        return self.kind not in ("too_long", "rejected")
+
+    @property
     def gone(self) -> bool:
         """Whether what is known of the server may no longer hold: another one may come up in its place."""
-        return self.kind in ("unreachable", "dropped", "no_model")
+        return self.kind in ("unreachable", "dropped", "no_model", "unable")
 
 
 def of_status(url: str, status: int, message: str, *, retry_after: str | None = None) -> Fault:
@@ -81,7 +91,7 @@ _SENTENCES: dict[FaultKind, str] = {
     "refused": "{who} refused the key ({detail}); set {name}_KEY.",
     "no_model": "{who} does not serve this model ({detail}); correct {name}.",
     "too_long": "{who} finds a prompt too long ({detail}); lower SPECRAG_PASSAGES_PER_DRAFT.",
-    "unable": "{who} cannot be used: {detail}.",
+    "unable": "{who} cannot be used: {detail}; correct {name}_URL, or see `specrag doctor`.",
     "rejected": "{who} refused the request ({detail}); `specrag doctor` tells what it can do.",
 }
 

@@ -9,8 +9,9 @@ import asyncio
 import math
 import threading
 from collections import Counter
-from collections.abc import AsyncGenerator, Sequence
-from contextlib import aclosing
+from collections.abc import AsyncGenerator, Mapping, Sequence
+from contextlib import aclosing, suppress
+from dataclasses import replace
 from typing import Any
 
 from specrag.errors import ContextTooLong, ModelError, SpecragError
@@ -47,6 +48,7 @@ class ServerModel:
         self._asking = Asking(access)
         self._own = None if tokenizer is None else OwnVocabulary(tokenizer)
         self._served: ServedVocabulary | None = None
+        self._looked = 0
         name = access.model or "unknown"
         self._info = ModelInfo(name=name, parameters=0, device="server", dtype="", context=0)
 
@@ -123,6 +125,7 @@ class ServerModel:
         self, conversations: Sequence[Conversation], lines: Sequence[Line]
     ) -> AsyncGenerator[tuple[int, Output]]:
         """See `LanguageModel.generate`."""
+        await self._prefetch(conversations)
         queue: asyncio.Queue[tuple[int, Output] | BaseException] = asyncio.Queue()
 
         async def write(index: int, conversation: Conversation) -> None:
@@ -189,7 +192,7 @@ class ServerModel:
                             yield output
                     return
             except Fault as fault:
-                if last or not fault.passing:
+                if last or not self._asking.pool.worth_another(fault):
                     raise
                 failed = endpoint or self._asking.pool.at(fault.url)
                 await self._asking.pool.breathe(failed, fault)
@@ -198,6 +201,7 @@ class ServerModel:
 
     async def _score(self, requests: Sequence[ScoreRequest]) -> list[TokenScores]:
         vocabulary = await self._vocabulary()
+        await self._prefetch([request.conversation for request in requests])
         rendered = [(await vocabulary.render(request.conversation))[1] for request in requests]
         self._check(max(len(item.ids) for item in rendered), 1)
         options = [await _first_tokens(request.choice, vocabulary) for request in requests]
@@ -206,6 +210,9 @@ class ServerModel:
         readings = await self._asking.attempt(
             lambda server: server.read(prompts, wanted), prompts=len(prompts)
         )
+        if any(isinstance(token, str) for reading in readings for token in reading.following):
+            texts = {token: await vocabulary.decode([token]) for token in wanted}
+            readings = [_numbered(reading, texts) for reading in readings]
         return [
             _scores(item, reading, option)
             for item, reading, option in zip(rendered, readings, options, strict=True)
@@ -213,14 +220,25 @@ class ServerModel:
 
     # plumbing
 
+    async def _prefetch(self, conversations: Sequence[Conversation]) -> None:
+        """Have the ids of what conversations share; what fails here fails again where it is told."""
+        with suppress(Fault, ModelError):
+            vocabulary = await self._vocabulary()
+            if isinstance(vocabulary, ServedVocabulary):
+                await vocabulary.prefetch(conversations)
+
     async def _vocabulary(self) -> Vocabulary:
         """How text becomes ids; the first time, what a server can do is found out as well."""
-        if self.info.context and (known := self._own or self._served):
-            return known
+        if self.info.context and self._own is not None:
+            return self._own
+        if self._served is not None and self._looked == self._asking.looked:
+            return self._served
         async with self._asking.server(0) as server:
-            setting = f"{self._access.setting}_TOKENIZER"
             model = server.abilities.model
-            self._served = ServedVocabulary(self._asking.post, model=model, setting=setting)
+            self._asking.insist(model)
+        # a server that was away may be another one, so what was remembered of its tokens is forgotten
+        setting, self._looked = f"{self._access.setting}_TOKENIZER", self._asking.looked
+        self._served = ServedVocabulary(self._asking.post, model=model, setting=setting)
         return self._own or self._served
 
     def _check(self, tokens: int, room: int) -> None:
@@ -261,6 +279,14 @@ async def _first_tokens(choice: Choice | None, vocabulary: Vocabulary) -> dict[s
     }
     counts = Counter(token for tokens in first.values() for token in tokens)
     return {option: {token for token in tokens if counts[token] == 1} for option, tokens in first.items()}
+
+
+def _numbered(reading: Reading, texts: Mapping[int, str]) -> Reading:
+    """The same by ids, of a server that names likely tokens by their texts."""
+    following: dict[int | str, float] = {
+        token: reading.following[text] for token, text in texts.items() if text in reading.following
+    }
+    return replace(reading, following=following)
 
 
 def _scores(item: Rendered, reading: Reading, options: dict[str, set[int]]) -> TokenScores:

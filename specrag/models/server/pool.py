@@ -1,7 +1,7 @@
 """Which server is asked: the one with the least to do, and after a failure another one.
 
 A server that fails rests, longer each time it fails again, and is asked before its time only if all others
-rest too. A request that failed for a passing reason is tried once more, elsewhere if there is an elsewhere.
+rest too. A request that a server failed is tried once more, elsewhere if there is an elsewhere.
 """
 
 import asyncio
@@ -59,16 +59,22 @@ class Pool:
         with self._lock:
             endpoint = only or self._chosen(avoid)
             endpoint.running += prompts
+            failures = endpoint.failures
         try:
             yield endpoint
         except Fault as fault:
             self._failed(endpoint, fault)
             raise
         else:
-            endpoint.failures, endpoint.rests_until = 0, 0.0
+            if endpoint.failures == failures:  # none since this began, so its success is news
+                endpoint.failures, endpoint.rests_until = 0, 0.0
         finally:
             with self._lock:
                 endpoint.running -= prompts
+
+    def worth_another(self, fault: Fault) -> bool:
+        """Whether a request that came to this should be tried a second time."""
+        return fault.again or (fault.of_server and len(self.endpoints) > 1)
 
     async def breathe(self, failed: Endpoint, fault: Fault) -> None:
         """Before a second try: not at all if another server is up, else for a moment."""
@@ -89,7 +95,7 @@ class Pool:
         endpoint.fault = fault
         if fault.gone:
             endpoint.abilities = None
-        if not fault.passing:
+        if not fault.of_server:
             return
         endpoint.failures += 1
         rest = min(_FIRST_REST_S * 2 ** (endpoint.failures - 1), _LONGEST_REST_S)

@@ -43,8 +43,8 @@ class Abilities:
         body = {**greedy(self.model), "prompt": [list(prompt) for prompt in prompts], "max_tokens": 1}
         if self.prompt_scores == "prompt_logprobs":
             body["prompt_logprobs"] = 0
-        if self.prompt_scores == "echo":
-            body["echo"] = True
+        if self.prompt_scores == "echo":  # the prompt's tokens then come by their texts, which are shown
+            body |= {"echo": True, "return_tokens_as_token_ids": False}
         body["logprobs"] = 1 if self.chosen_ids or not choice_ids else LIKELIEST
         if self.chosen_ids and choice_ids:
             body["logprob_token_ids"] = list(choice_ids)

@@ -7,17 +7,19 @@ token is cut after its first character before it is sent.
 
 import asyncio
 import re
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Coroutine, Iterable, Mapping, Sequence
 from itertools import chain
-from typing import Any, Protocol, TypeAlias
+from typing import Any, Protocol, TypeAlias, TypeVar
 
 from specrag.errors import ModelError
 from specrag.models.base import Conversation, Turn
 from specrag.models.render import MARK, Rendered, Renderer, assembled
+from specrag.models.server.faults import Fault
 
 Post: TypeAlias = Callable[[str, Mapping[str, Any]], Awaitable[Any]]
 """Sends a body to a path of whichever server is asked, and gives the JSON that answers."""
 Ids: TypeAlias = tuple[int, ...]
+T = TypeVar("T")
 
 _SPECIAL = re.compile(r"<[^<>\s]{1,60}>|\[[A-Za-z_/]{1,30}\]")
 """What special tokens look like in the families that vLLM serves: <|im_end|>, </s>, [INST]."""
@@ -94,23 +96,30 @@ class ServedVocabulary:
         pieces = await self._pieces(turns)
         texts = [segment.text for turn in turns for segment in turn.segments]
         encoded = dict(zip(texts, await self.encode(texts), strict=True))
-        template = [await self._tokenized(piece) if piece else () for piece in pieces]
+        template = await _together(self._tokenized(piece) for piece in pieces)
         shown = [
             piece + "".join(segment.text for segment in turn.segments)
             for piece, turn in zip(pieces, turns, strict=False)
         ]
         return "".join([*shown, pieces[-1]]), assembled(template, turns, encoded.__getitem__)
 
+    async def prefetch(self, conversations: Sequence[Conversation]) -> None:
+        """Ask for what several conversations share once, and not once for each."""
+        await self._pieces(conversations[0].turns)
+        await self.encode(
+            [segment.text for one in conversations for turn in one.turns for segment in turn.segments]
+        )
+
     async def encode(self, texts: Sequence[str]) -> list[Ids]:
         """See `Vocabulary.encode`."""
         once = list(dict.fromkeys(texts))
-        ids = await asyncio.gather(*(self._plain(text) for text in once))
+        ids = await _together(self._plain(text) for text in once)
         found = dict(zip(once, ids, strict=True))
         return [found[text] for text in texts]
 
     async def decode(self, ids: Sequence[int]) -> str:
         """See `Vocabulary.decode`."""
-        answer = await self._post("/detokenize", {"model": self._model, "tokens": list(ids)})
+        answer = await self._sent("/detokenize", {"tokens": list(ids)})
         text = answer.get("prompt") if isinstance(answer, Mapping) else None
         if not isinstance(text, str):
             raise ModelError(f"The server's /detokenize gives no text; {self._remedy}.")
@@ -119,13 +128,13 @@ class ServedVocabulary:
     async def _plain(self, text: str) -> Ids:
         """Ids of text in which nothing is a special token."""
         looking = list(dict.fromkeys(_SPECIAL.findall(text)))
-        ids = await asyncio.gather(*(self._tokenized(one) for one in looking))
+        ids = await _together(self._tokenized(one) for one in looking)
         special = [one for one, found in zip(looking, ids, strict=True) if len(found) == 1]
         parts = [text]
         for one in special:
             cut = f"{one[0]}{MARK}{one[1:]}"
             parts = list(chain.from_iterable(part.replace(one, cut).split(MARK) for part in parts))
-        return tuple(chain.from_iterable(await asyncio.gather(*(self._tokenized(part) for part in parts))))
+        return tuple(chain.from_iterable(await _together(self._tokenized(part) for part in parts)))
 
     async def _tokenized(self, text: str) -> Ids:
         """Ids of text as the server sees it, special tokens included."""
@@ -142,11 +151,21 @@ class ServedVocabulary:
         return ids
 
     async def _asked(self, body: Mapping[str, Any]) -> Ids:
-        answer = await self._post("/tokenize", {"model": self._model, **body})
+        answer = await self._sent("/tokenize", body)
         found = answer.get("tokens") if isinstance(answer, Mapping) else None
         if not isinstance(found, list) or not all(isinstance(token, int) for token in found):
             raise ModelError(f"The server's /tokenize gives no token ids; {self._remedy}.")
         return tuple(found)
+
+    async def _sent(self, path: str, body: Mapping[str, Any]) -> Any:
+        try:
+            return await self._post(path, {"model": self._model, **body})
+        except Fault as fault:
+            if fault.kind != "rejected":
+                raise
+            raise ModelError(
+                f"The server {fault.url} refused {path} ({fault.detail}); {self._remedy}."
+            ) from fault
 
     async def _pieces(self, turns: Sequence[Turn]) -> list[str]:
         """What the chat template writes before, between and after the turns' contents."""
@@ -163,3 +182,13 @@ class ServedVocabulary:
                 self.special |= frozenset(ids) if len(ids) == 1 else frozenset()
             self._templates[roles] = [*pieces[:-1], ""] if opened else pieces
         return self._templates[roles]
+
+
+async def _together(work: Iterable[Coroutine[Any, Any, T]]) -> list[T]:
+    """All results in order; when one fails, the others are stopped before it is raised."""
+    try:
+        async with asyncio.TaskGroup() as group:
+            tasks = [group.create_task(one) for one in work]
+    except BaseExceptionGroup as failures:
+        raise failures.exceptions[0] from failures
+    return [task.result() for task in tasks]
