@@ -178,7 +178,8 @@ class Parts:
     @cached_property
     def runs(self) -> Runs:
         """The runs of this process."""
-        return Runs(self.traces, deadline_s=self.settings.deadline_s)
+        settings = self.settings
+        return Runs(self.traces, deadline_s=settings.deadline_s, abandoned_s=settings.abandoned_s)
 
     def environment(self) -> dict[str, Any]:
         """What a trace says about the place where it was made."""

@@ -154,6 +154,12 @@ class Settings(BaseSettings):
         default=300.0, gt=0, le=86_400, description="A run that takes longer is stopped."
     )
 
+    abandoned_s: float = Field(
+        default=60.0,
+        ge=0,
+        le=86_400,
+        description="A run of the page that nobody follows for so long is stopped; 0 lets it end by itself.",
+    )
     concurrent_runs: int = Field(
         default=8, ge=1, le=256, description="Runs that share the models at once; later ones wait in line."
     )

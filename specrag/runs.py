@@ -1,14 +1,15 @@
 """Runs live here, on the server, and not in the page that started them.
 
 A run is a task that records events; any number of readers follow the recording from its beginning, so a page
-that reloads picks up where the run is. A run ends by itself, by Stop, or by its deadline, waiting in line or
-not, and its trace is kept in every case.
+that reloads picks up where the run is. A run ends by itself, by Stop, by its deadline, or when nobody has
+followed it for a while, since a closed page should not keep a model busy; its trace is kept in every case.
 """
 
 import asyncio
 import logging
 from collections import OrderedDict
 from collections.abc import AsyncGenerator
+from contextlib import aclosing
 from dataclasses import replace
 
 from specrag.errors import SpecragError
@@ -28,9 +29,11 @@ KEPT = 100
 class Runs:
     """The runs of this process. Everything here belongs to one event loop."""
 
-    def __init__(self, store: TraceStore, *, deadline_s: float) -> None:
+    def __init__(self, store: TraceStore, *, deadline_s: float, abandoned_s: float = 0.0) -> None:
+        """`abandoned_s` is how long a run goes on that nobody follows; 0 lets it come to its end."""
         self._store = store
         self._deadline_s = deadline_s
+        self._abandoned_s = abandoned_s
         self._live: OrderedDict[str, _Run] = OrderedDict()
         self._loop: asyncio.AbstractEventLoop | None = None
 
@@ -47,6 +50,7 @@ class Runs:
         while len(self._live) > KEPT and next(iter(self._live.values())).ended:
             self._live.popitem(last=False)
         run.task = asyncio.create_task(self._run(run, pipeline, request), name=f"run-{request.run_id}")
+        self._wait_for_readers(run)
         return request.run_id
 
     async def follow(self, run_id: str, *, every_s: float) -> AsyncGenerator[Trace]:
@@ -59,18 +63,29 @@ class Runs:
         if run is None or run.task is None:
             yield await asyncio.to_thread(self._store.load, run_id)
             return
-        log, folding = run.recording, TraceFold()
-        seen = 0
-        while True:
-            ended = run.ended
-            for event in log.events[seen:]:
-                folding.apply(event)
-            seen = len(log.events)
-            if seen:
-                yield folding.trace if ended else replace(folding.trace, elapsed_ms=log.now_ms)
-            if ended:
-                return
-            await asyncio.wait([run.task], timeout=every_s)
+        run.readers += 1
+        try:
+            async with aclosing(_growing(run, run.task, every_s)) as traces:
+                async for trace in traces:
+                    yield trace
+        finally:
+            run.readers -= 1
+            self._wait_for_readers(run)
+
+    def _wait_for_readers(self, run: "_Run") -> None:
+        """Give a run up if nobody follows it for so long."""
+        if not self._abandoned_s or run.ended or run.readers:
+            return
+
+        def give_up() -> None:
+            if run.task is not None and not run.ended and not run.readers and left == run.left:
+                run.stop_reason = (
+                    f"Nobody followed the run for {self._abandoned_s:g} s (SPECRAG_ABANDONED_S)."
+                )
+                run.task.cancel()
+
+        run.left = left = run.left + 1
+        asyncio.get_running_loop().call_later(self._abandoned_s, give_up)
 
     async def stop(self, run_id: str, *, reason: str = "Stopped by the visitor.") -> bool:
         """Stop a run and wait until its task has ended. Returns whether there was anything to stop."""
@@ -124,8 +139,26 @@ class _Run:
         self.done = False
         self.stop_reason = "The run was cancelled."
         self.task: asyncio.Task[None] | None = None
+        self.readers = 0
+        self.left = 0
+        """How often the last reader has left."""
 
     @property
     def ended(self) -> bool:
         """Whether nothing more will come; a task that is cancelled before it began never sets `done`."""
         return self.done or (self.task is not None and self.task.done())
+
+
+async def _growing(run: _Run, task: asyncio.Task[None], every_s: float) -> AsyncGenerator[Trace]:
+    log, folding = run.recording, TraceFold()
+    seen = 0
+    while True:
+        ended = run.ended
+        for event in log.events[seen:]:
+            folding.apply(event)
+        seen = len(log.events)
+        if seen:
+            yield folding.trace if ended else replace(folding.trace, elapsed_ms=log.now_ms)
+        if ended:
+            return
+        await asyncio.wait([task], timeout=every_s)

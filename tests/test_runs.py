@@ -325,3 +325,54 @@ async def test_the_wait_for_its_turn_does_not_count_against_a_run(tmp_path: Path
     second = runs.start(SpeculativePipeline(tools(store, free, turnstile=turnstile)), request("r2"))
     ended = await asyncio.gather(last(runs, first), last(runs, second))
     assert [trace.status for trace in ended] == ["cancelled", "done"]
+
+
+async def abandoned(tmp_path: Path, store: ChromaStore) -> tuple[Runs, Endless]:
+    runs = Runs(TraceStore(tmp_path / "traces.db"), deadline_s=20, abandoned_s=0.2)
+    return runs, Endless(pipeline(store, ScriptedModel(extract)))
+
+
+async def test_a_run_whose_page_is_closed_is_given_up_and_kept(tmp_path: Path, store: ChromaStore) -> None:
+    """A closed tab must not keep a model busy until the deadline."""
+    runs, endless = await abandoned(tmp_path, store)
+    run_id = runs.start(endless, request())  # type: ignore[arg-type]
+    async with aclosing(runs.follow(run_id, every_s=0.01)) as traces:
+        await anext(traces)
+        await asyncio.sleep(0.4)  # as long as somebody follows it goes on
+        assert not endless.closed.is_set()
+    await asyncio.wait_for(endless.closed.wait(), 2)
+    trace = await last(runs, run_id)
+    assert trace.status == "cancelled"
+    assert trace.error is not None
+    assert "SPECRAG_ABANDONED_S" in trace.error.message
+    assert runs.active == 0
+
+
+async def test_a_page_that_comes_back_in_time_keeps_its_run(tmp_path: Path, store: ChromaStore) -> None:
+    """A reload, or a connection that was lost for a moment."""
+    runs, endless = await abandoned(tmp_path, store)
+    run_id = runs.start(endless, request())  # type: ignore[arg-type]
+    for _ in range(4):
+        async with aclosing(runs.follow(run_id, every_s=0.01)) as traces:
+            await anext(traces)
+        await asyncio.sleep(0.12)
+        assert not endless.closed.is_set()
+    await runs.stop(run_id)
+
+
+async def test_a_run_that_nobody_ever_follows_is_given_up(tmp_path: Path, store: ChromaStore) -> None:
+    runs, endless = await abandoned(tmp_path, store)
+    runs.start(endless, request())  # type: ignore[arg-type]
+    await asyncio.wait_for(endless.closed.wait(), 2)
+
+
+async def test_one_of_two_readers_is_enough(tmp_path: Path, store: ChromaStore) -> None:
+    runs, endless = await abandoned(tmp_path, store)
+    run_id = runs.start(endless, request())  # type: ignore[arg-type]
+    async with aclosing(runs.follow(run_id, every_s=0.01)) as stays:
+        await anext(stays)
+        async with aclosing(runs.follow(run_id, every_s=0.01)) as goes:
+            await anext(goes)
+        await asyncio.sleep(0.4)
+        assert not endless.closed.is_set()
+    await asyncio.wait_for(endless.closed.wait(), 2)
