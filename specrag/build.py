@@ -193,7 +193,7 @@ class Parts:
             | {
                 "embedder": {"name": model_name(self.settings.embedder), "dimension": self.embedder.dimension}
             },
-            "device": f"{self.drafter.info.device}, {self.settings.threads} threads",
+            "device": self._device(),
         }
 
     def close(self) -> None:
@@ -202,6 +202,14 @@ class Parts:
         for name in ("jobs", "store", "drafter", "verifier", "worker"):
             if name in made and hasattr(made[name], "close"):
                 made[name].close()
+
+    def _device(self) -> str:
+        """Where the models are; threads count only for those of this process."""
+        infos = (self.drafter.info, self.verifier.info)
+        here = f"{self.settings.threads} threads"
+        return "; ".join(
+            dict.fromkeys(info.device if _served(info) else f"{info.device}, {here}" for info in infos)
+        )
 
     def _same_model(self) -> bool:
         settings = self.settings
@@ -239,6 +247,11 @@ class Parts:
 def _described(info: ModelInfo) -> dict[str, Any]:
     """What a trace says of a model; notes and place only of one behind a server."""
     described: dict[str, Any] = {"name": info.name, "parameters": info.parameters, "dtype": info.dtype}
-    if info.device.partition(":")[0] not in ("cpu", "cuda", "none"):
+    if _served(info):
         described["server"] = info.device
     return described | ({"notes": list(info.notes)} if info.notes else {})
+
+
+def _served(info: ModelInfo) -> bool:
+    """Whether a model is behind a server, by its device."""
+    return info.device.partition(":")[0] not in ("cpu", "cuda", "mps", "none")

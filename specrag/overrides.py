@@ -12,9 +12,12 @@ from specrag.errors import UsageError
 
 _LOADED: Final = frozenset({
     "home", "host", "port", "drafter", "verifier", "embedder", "precision", "threads", "concurrent_runs",
-    "chunk_tokens", "chunk_overlap", "max_file_mb", "max_pages", "max_characters",
+    "chunk_tokens", "chunk_overlap", "max_file_mb", "max_pages", "max_characters", "abandoned_s",
+    "drafter_url", "drafter_key", "drafter_tokenizer", "verifier_url", "verifier_key", "verifier_tokenizer",
+    "server_ca", "connect_timeout_s", "stall_timeout_s",
+    "chroma_url", "chroma_tenant", "chroma_database", "chroma_token",
 })  # fmt: skip
-"""Settings that weights, store or queue were built from."""
+"""Settings that weights, servers, store or queue were built from."""
 
 
 def with_overrides(settings: Settings, overrides: Mapping[str, Any]) -> Settings:

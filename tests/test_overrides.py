@@ -42,6 +42,8 @@ def test_a_preset_brings_its_weights_and_weights_may_be_given_in_part() -> None:
         ({"precision": "float32"}, "precision cannot differ from run to run"),
         ({"drafter": "another-model"}, "drafter cannot differ from run to run"),
         ({"home": "/elsewhere"}, "home cannot differ from run to run"),
+        ({"drafter_url": "http://elsewhere"}, "drafter_url cannot differ from run to run"),
+        ({"chroma_token": "x"}, "chroma_token cannot differ from run to run"),
     ],
 )
 def test_a_wrong_override_is_one_sentence(overrides: dict[str, Any], sentence: str) -> None:

@@ -8,6 +8,7 @@ from specrag.config import load_settings
 from specrag.errors import UsageError
 from specrag.models.server.access import Access, access_of
 from specrag.models.server.faults import Fault, of_status, raised, sentence
+from specrag.overrides import with_overrides
 
 
 def drafter(**given: object) -> Access:
@@ -31,8 +32,16 @@ def test_addresses_are_made_complete_and_each_counts_once() -> None:
 
 
 def test_the_name_is_left_to_the_server_unless_it_is_set() -> None:
-    assert drafter(drafter_url="http://a").model is None
-    assert drafter(drafter_url="http://a", drafter="llama").model == "llama"
+    assert drafter(drafter_url="http://a").any_model
+    chosen = drafter(drafter_url="http://a", drafter="llama")
+    assert (chosen.model, chosen.any_model) == ("llama", False)
+
+
+def test_settings_that_were_copied_leave_it_to_the_server_as_well() -> None:
+    """`Rag(...)` and a run's own options copy all settings, those that nobody set among them."""
+    access = access_of(with_overrides(load_settings({}), {"drafter_url": "http://a"}), "drafter")
+    assert access is not None
+    assert access.any_model
 
 
 @pytest.mark.parametrize(

@@ -21,6 +21,8 @@ class Access:
     """Base URLs, without a slash at the end: "http://127.0.0.1:8001/v1"."""
     model: str | None = None
     """Name under which the model is served; None takes the only one that is."""
+    any_model: bool = False
+    """Whether a name that is not served gives way to the only one that is: nobody chose it."""
     key: str | None = field(default=None, repr=False)
     tokenizer: str = ""
     """Hugging Face id or folder of the model's tokenizer; empty asks the server."""
@@ -50,7 +52,8 @@ def access_of(settings: Settings, role: Role) -> Access | None:
     return Access(
         role=role,
         urls=urls,
-        model=getattr(settings, role) if role in settings.model_fields_set else None,
+        model=getattr(settings, role),
+        any_model=getattr(settings, role) == Settings.model_fields[role].default,
         key=key.get_secret_value().strip() or None if key is not None else None,
         tokenizer=getattr(settings, f"{role}_tokenizer"),
         ca=settings.server_ca,

@@ -35,8 +35,7 @@ class Asking:
 
     def insist(self, model: str) -> None:
         """From now on only servers of this model are asked."""
-        if self.access.model is None:
-            self.access = replace(self.access, model=model)
+        self.access = replace(self.access, model=model, any_model=False)
 
     async def aclose(self) -> None:
         """Close the connections of this loop."""

@@ -105,12 +105,14 @@ async def look(http: Http, access: Access, url: str) -> Abilities:
 async def _model(http: Http, access: Access, url: str) -> wire.Served:
     served = wire.models(await http.get(url, "models"), url)
     names = [model.name for model in served]
-    if access.model is None and len(served) == 1:
-        return served[0]
     if access.model in names:
         return served[names.index(access.model)]
+    if (access.any_model or access.model is None) and len(served) == 1:
+        return served[0]
     there = ", ".join(names[:5]) or "none"
-    wanted = f"“{access.model}” is wanted and {there} served" if access.model else f"choose one of {there}"
+    wanted = (
+        f"choose one of {there}" if access.model is None else f"“{access.model}” is wanted and {there} served"
+    )
     raise Fault("no_model", url, wanted)
 
 
