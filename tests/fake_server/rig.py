@@ -28,8 +28,10 @@ LINES: Final = (
 STALL_S: Final = 0.5
 """How long a server may be silent where a test is about that; elsewhere a busy machine must not fail it."""
 PATIENT_S: Final = 20.0
+PAUSE_S: Final = 0.1
+"""Before a second try of the only server; a person gets a second."""
 LIMIT_S: Final = 30.0
-"""Nothing takes longer, whatever fails: a second try waits a second, or as long as a server asks for."""
+"""Nothing takes longer, whatever fails: a second try waits a moment, or as long as a server asks for."""
 
 
 def write(text: str) -> dict[Any, str]:
@@ -48,7 +50,12 @@ def judge(text: str) -> float:
 
 def access(role: Role, servers: Sequence[FakeServer], **other: Any) -> Access:
     """How a model reaches these servers."""
-    given: dict[str, Any] = {"key": KEY, "connect_timeout_s": 5.0, "stall_timeout_s": PATIENT_S}
+    given: dict[str, Any] = {
+        "key": KEY,
+        "connect_timeout_s": 5.0,
+        "stall_timeout_s": PATIENT_S,
+        "pause_s": PAUSE_S,
+    }
     return Access(role=role, urls=tuple(server.url for server in servers), **{**given, **other})
 
 

@@ -84,9 +84,9 @@ def model(real: LanguageModel) -> LanguageModel:
 
 @pytest.fixture(scope="module")
 def here(model_path: Path) -> Iterator[LocalModel]:
-    """The same weights in this process, unchanged, under transformers' own attention."""
+    """The same weights in this process, none of their bits changed."""
     worker = Worker()
-    yield LocalModel(model_path, name="smollm2", worker=worker, threads=2, precision="plain", engine="batch")
+    yield LocalModel(model_path, name="smollm2", worker=worker, threads=2, precision="float32")
     worker.close()
 
 

@@ -29,6 +29,8 @@ class Access:
     ca: Path | None = None
     connect_timeout_s: float = 5.0
     stall_timeout_s: float = 120.0
+    pause_s: float = 1.0
+    """How long a second try waits where there is only the same server to ask."""
 
     @property
     def setting(self) -> str:

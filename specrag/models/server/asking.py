@@ -26,7 +26,7 @@ class Asking:
 
     def __init__(self, access: Access) -> None:
         self.access = access
-        self.pool = Pool(access.urls)
+        self.pool = Pool(access.urls, pause_s=access.pause_s)
         self.looked = 0
         """How often a server was asked what it can do: again when it had been away, so it may be another."""
         self._http = Http(access)
@@ -84,7 +84,7 @@ class Asking:
             if not self.pool.worth_another(fault):
                 raise
             failed = first[0] if first else self.pool.at(fault.url)
-            await self.pool.breathe(failed, fault)
+            await self.pool.pause(failed, fault)
         async with self.server(prompts, avoid=failed) as server:
             return await ask(server)
 

@@ -195,7 +195,7 @@ class ServerModel:
                 if last or not self._asking.pool.worth_another(fault):
                     raise
                 failed = endpoint or self._asking.pool.at(fault.url)
-                await self._asking.pool.breathe(failed, fault)
+                await self._asking.pool.pause(failed, fault)
 
     # scoring
 

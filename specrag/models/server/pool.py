@@ -14,8 +14,7 @@ from specrag.models.server.faults import Fault
 from specrag.models.server.probe import Abilities
 
 _FIRST_REST_S, _LONGEST_REST_S = 1.0, 60.0
-_BREATH_S = 1.0
-"""How long a second try waits where there is only the same server to ask."""
+_LONGEST_PAUSE_S = 5.0
 
 
 class Endpoint:
@@ -37,7 +36,11 @@ class Endpoint:
 class Pool:
     """The servers of one role."""
 
-    def __init__(self, urls: Sequence[str], *, clock: Callable[[], float] = time.monotonic) -> None:
+    def __init__(
+        self, urls: Sequence[str], *, pause_s: float = 1.0, clock: Callable[[], float] = time.monotonic
+    ) -> None:
+        """`pause_s` is the wait before a second try where there is only the same server to ask."""
+        self._pause_s = pause_s
         self.endpoints = tuple(Endpoint(url) for url in urls)
         self._clock = clock
         self._lock = threading.Lock()
@@ -76,12 +79,12 @@ class Pool:
         """Whether a request that came to this should be tried a second time."""
         return fault.again or (fault.of_server and len(self.endpoints) > 1)
 
-    async def breathe(self, failed: Endpoint, fault: Fault) -> None:
+    async def pause(self, failed: Endpoint, fault: Fault) -> None:
         """Before a second try: not at all if another server is up, else for a moment."""
         now = self._clock()
         if any(one is not failed and one.rests_until <= now for one in self.endpoints):
             return
-        await asyncio.sleep(min(max(fault.retry_after_s or 0.0, _BREATH_S), _FIRST_REST_S * 5))
+        await asyncio.sleep(min(max(fault.retry_after_s or 0.0, self._pause_s), _LONGEST_PAUSE_S))
 
     def _chosen(self, avoid: Endpoint | None) -> Endpoint:
         now = self._clock()
