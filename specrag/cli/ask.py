@@ -58,6 +58,9 @@ def ask(  # noqa: PLR0917 - typer passes every one by name
     grounded: Annotated[
         bool | None, typer.Option("--grounded", help="Also score the drafts with their passages.")
     ] = None,
+    eager: Annotated[
+        bool | None, typer.Option("--eager", help="Verify each draft when it is finished.")
+    ] = None,
     as_json: Json = False,
 ) -> None:
     """Ask a question and see how the answer came about."""
@@ -72,6 +75,7 @@ def ask(  # noqa: PLR0917 - typer passes every one by name
             seed=seed,
             focus_sentences=focus,
             grounded=grounded,
+            eager=eager,
         ) as made:
             where = _read(made, docs) if docs else _collection(made, collection)
             request = Request(question=question, collection=where)
