@@ -162,7 +162,8 @@ class Parts:
         `settings` are those of one run (drafts, partition, decision, ...); models and store stay those of
         this process.
         """
-        tools = self.tools if settings is None else replace(self.tools, settings=settings)
+        # a server may have been replaced by another since the last run
+        tools = replace(self.tools, settings=settings or self.settings, environment=self.environment())
         return PIPELINES[name](tools)
 
     @property
@@ -184,8 +185,7 @@ class Parts:
     def environment(self) -> dict[str, Any]:
         """What a trace says about the place where it was made."""
         return {
-            "versions": {"specrag": __version__, "python": platform.python_version()}
-            | {name: version(name) for name in PACKAGES},
+            "versions": dict(self._versions),
             "models": {
                 role: _described(info)
                 for role, info in (("drafter", self.drafter.info), ("verifier", self.verifier.info))
@@ -194,6 +194,12 @@ class Parts:
                 "embedder": {"name": model_name(self.settings.embedder), "dimension": self.embedder.dimension}
             },
             "device": self._device(),
+        }
+
+    @cached_property
+    def _versions(self) -> dict[str, str]:
+        return {"specrag": __version__, "python": platform.python_version()} | {
+            name: version(name) for name in PACKAGES
         }
 
     def close(self) -> None:

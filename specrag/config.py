@@ -202,6 +202,8 @@ class Settings(BaseSettings):
             "threshold",
         ]
         models = {role: model_name(getattr(self, role)) for role in ("drafter", "verifier", "embedder")}
+        if not self.models_here:
+            kept.remove("precision")  # it is the servers' own
         return {**models, **self.model_dump(include=set(kept)), "weights": self.weights.model_dump()}
 
     @property

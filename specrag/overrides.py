@@ -38,7 +38,10 @@ def with_overrides(settings: Settings, overrides: Mapping[str, Any]) -> Settings
     values |= overrides
     if isinstance(overrides.get("weights"), Mapping):
         values["weights"] = {**_base(settings, overrides.get("preset")), **overrides["weights"]}
-    return load_settings({}, **values)
+    made = load_settings({}, **values)
+    # what nobody set counts as not set in the copy either
+    made.model_fields_set.intersection_update(settings.model_fields_set | overrides.keys())
+    return made
 
 
 def for_one_run(settings: Settings, overrides: Mapping[str, Any]) -> Settings:

@@ -63,7 +63,7 @@ async def verify_drafts(
 async def _in_one_pass(model: LanguageModel, question: str, drafts: Sequence[Draft]) -> Verification:
     results = await _score(model, [_request(question, draft) for draft in drafts])
     verdicts = tuple(_verdict(draft, scores, None) for draft, scores in zip(drafts, results, strict=True))
-    return Verification(verdicts=verdicts, usage=_usage(results), note=" ".join(model.info.notes) or None)
+    return Verification(verdicts=verdicts, usage=_usage(results), note=_notes(results))
 
 
 async def _with_passages(
@@ -82,14 +82,15 @@ async def _with_passages(
     try:
         results = await _score(model, requests)
     except ContextTooLong as error:
+        verified = await _in_one_pass(model, question, drafts)
         note = f"Groundedness is not known, because a draft with its passages is too long: {error}"
-        return replace(await _in_one_pass(model, question, drafts), note=note)
+        return replace(verified, note=" ".join([note, verified.note] if verified.note else [note]))
     half = len(drafts)
     verdicts = tuple(
         _verdict(draft, scores, grounded)
         for draft, scores, grounded in zip(drafts, results[:half], results[half:], strict=True)
     )
-    return Verification(verdicts=verdicts, usage=_usage(results), note=" ".join(model.info.notes) or None)
+    return Verification(verdicts=verdicts, usage=_usage(results), note=_notes(results))
 
 
 async def _one_by_one(model: LanguageModel, question: str, drafts: Sequence[Draft]) -> Verification:
@@ -110,7 +111,10 @@ async def _one_by_one(model: LanguageModel, question: str, drafts: Sequence[Draf
     if not verdicts:
         return _not_verified(drafts, next(iter(unread.values())))
     return Verification(
-        verdicts=tuple(verdicts), usage=replace(_usage(results), forward_passes=len(results)), unread=unread
+        verdicts=tuple(verdicts),
+        usage=replace(_usage(results), forward_passes=len(results)),
+        unread=unread,
+        note=_notes(results),
     )
 
 
@@ -152,6 +156,11 @@ def _request(question: str, draft: Draft) -> ScoreRequest:
     return ScoreRequest(
         conversation=verify_conversation(question, draft.rationale, draft.answer), choice=REFLECTION_CHOICE
     )
+
+
+def _notes(results: Sequence[TokenScores]) -> str | None:
+    """What the verifier says is not known, once."""
+    return " ".join(dict.fromkeys(note for scores in results for note in scores.notes)) or None
 
 
 def _usage(results: Sequence[TokenScores]) -> RoleUsage:

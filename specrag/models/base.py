@@ -114,6 +114,8 @@ class TokenScores:
     choice: dict[str, float]
     """Option to the summed probability of its spellings, before normalising over the options."""
     prompt_tokens: int
+    notes: tuple[str, ...] = ()
+    """What is not known, or not exactly, and why, one sentence each."""
 
 
 @runtime_checkable

@@ -2,8 +2,8 @@
 
 One pass over all is the method of the paper and the default. *Eager* verification reads a finished draft
 while others are still being written, which hides the verifier's time behind the drafter's where each has a
-machine of its own; it costs one pass for each draft. If one of those passes fails, all drafts are read again
-in one, so that their scores stay comparable.
+machine of its own; it costs one pass for each draft. If one of those passes fails, or knows less of its draft
+than the others do, all drafts are read again in one, so that their scores stay comparable.
 """
 
 import asyncio
@@ -75,7 +75,7 @@ class Verifying:
             )
             for event in self._news():
                 yield event
-        if self._read and not any(one.failed for one in self._read.values()):
+        if self._read and self._comparable():
             self.verified = joined([self._read[draft.subset_id] for draft in drafts if draft.usable])
             self.verdicts = self._with_relevance(self.verified.verdicts)
         else:
@@ -85,6 +85,15 @@ class Verifying:
         for draft in self.drafts:
             if draft.subset_id in self.verified.unread:
                 yield DraftFinished(at_ms=self._t.now(), draft=draft)
+
+    def _comparable(self) -> bool:
+        """Whether every draft was read, and the same is known of each."""
+        known = {
+            (scores.self_containment is None, scores.self_reflection is None, scores.grounded is None)
+            for one in self._read.values()
+            for scores in (verdict.scores for verdict in one.verdicts)
+        }
+        return len(known) <= 1 and not any(one.failed for one in self._read.values())
 
     async def _in_one_pass(self, drafts: Sequence[Draft]) -> AsyncGenerator[Event]:
         span = self._t.start("verify", self._parent)

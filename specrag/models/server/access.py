@@ -50,13 +50,16 @@ def access_of(settings: Settings, role: Role) -> Access | None:
         return None
     if settings.server_ca is not None and not settings.server_ca.is_file():
         raise UsageError(f"SPECRAG_SERVER_CA: there is no file {settings.server_ca}.")
-    key = getattr(settings, f"{role}_key")
+    secret = getattr(settings, f"{role}_key")
+    key = secret.get_secret_value().strip() if secret is not None else ""
+    if not (key.isascii() and key.isprintable()):
+        raise UsageError(f"SPECRAG_{role.upper()}_KEY holds characters that no key has; copy it again.")
     return Access(
         role=role,
         urls=urls,
         model=getattr(settings, role),
-        any_model=getattr(settings, role) == Settings.model_fields[role].default,
-        key=key.get_secret_value().strip() or None if key is not None else None,
+        any_model=role not in settings.model_fields_set,
+        key=key or None,
         tokenizer=getattr(settings, f"{role}_tokenizer"),
         ca=settings.server_ca,
         connect_timeout_s=settings.connect_timeout_s,

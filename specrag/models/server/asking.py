@@ -51,7 +51,7 @@ class Asking:
         async def look(endpoint: Endpoint) -> Fault | None:
             try:
                 with self.pool.lease(0, only=endpoint):
-                    await self._able(endpoint)
+                    await self._able(endpoint, insist=False)
             except Fault as fault:
                 return fault
             return None
@@ -75,15 +75,13 @@ class Asking:
         Raises:
             Fault: the second one failed as well, or trying again is of no use.
         """
-        first: list[Endpoint] = []
         try:
             async with self.server(prompts) as server:
-                first.append(server.endpoint)
                 return await ask(server)
         except Fault as fault:
             if not self.pool.worth_another(fault):
                 raise
-            failed = first[0] if first else self.pool.at(fault.url)
+            failed = self.pool.at(fault.url)
             await self.pool.pause(failed, fault)
         async with self.server(prompts, avoid=failed) as server:
             return await ask(server)
@@ -92,7 +90,7 @@ class Asking:
         """Send a body to any server; for what all of them answer alike."""
         return await self.attempt(lambda server: server.post(path, body), prompts=0)
 
-    async def _able(self, endpoint: Endpoint) -> Abilities:
+    async def _able(self, endpoint: Endpoint, *, insist: bool = True) -> Abilities:
         """What the server can do, asked once however many wait for it."""
         if endpoint.abilities is not None:
             return endpoint.abilities
@@ -102,7 +100,10 @@ class Asking:
             if endpoint.abilities is None:
                 if endpoint.failures != failures and endpoint.fault is not None:
                     raise endpoint.fault  # whoever asked before got this, a moment ago
-                endpoint.abilities = await probe.look(self._http, self.access, endpoint.url)
+                found = await probe.look(self._http, self.access, endpoint.url)
+                if insist:
+                    self.insist(found.model)
+                endpoint.abilities = found
                 self.looked += 1
             return endpoint.abilities
 
@@ -161,18 +162,17 @@ class Server:
         if empty:
             raise Fault("malformed", url, "a stream without a token")
 
-    async def likeliest(self, ids: Sequence[int], vocabulary: Vocabulary) -> list[Token]:
+    async def likeliest(self, ids: Sequence[int], vocabulary: Vocabulary) -> AsyncGenerator[Token]:
         """The tokens that may follow `ids`, likeliest first."""
         body = {**greedy(self.abilities.model), "prompt": list(ids), "max_tokens": 1, "logprobs": LIKELIEST}
         answer = await self.post(COMPLETIONS, body)
         (reading,) = wire.readings(answer, [list(ids)], self.endpoint.url)
         ranked = sorted(reading.following.items(), key=lambda item: -item[1])
-        return [
-            Token(text=token, logprob=logprob, ends=looks_special(token))
-            if isinstance(token, str)
-            else await _numbered(token, logprob, vocabulary)
-            for token, logprob in ranked
-        ]
+        for token, logprob in ranked:
+            if isinstance(token, str):
+                yield Token(text=token, logprob=logprob, ends=looks_special(token))
+            else:
+                yield await _numbered(token, logprob, vocabulary)
 
 
 async def _numbered(token: int, logprob: float, vocabulary: Vocabulary) -> Token:

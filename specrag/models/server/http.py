@@ -15,6 +15,7 @@ from http import HTTPStatus
 from typing import TYPE_CHECKING, Any
 from weakref import WeakKeyDictionary
 
+from specrag.errors import UsageError
 from specrag.models.server.access import Access
 from specrag.models.server.faults import Fault, of_status
 
@@ -63,8 +64,8 @@ class Http:
         client = await self._client()
         try:
             async with client.stream("POST", _address(url, path), json=body) as response:
-                await _check(response, url)
-                async for line in response.aiter_lines():
+                await self._check(response, url)
+                async for line in self._lines(response):
                     if not line.startswith(_DATA):
                         if line and not line.startswith((":", "event:", "id:", "retry:")):
                             raise Fault("malformed", url, "a stream of something else than events")
@@ -76,6 +77,20 @@ class Http:
         except (httpx.HTTPError, httpx.InvalidURL) as error:
             raise self._fault(error, url) from error
         raise Fault("dropped", url, "the stream had no end")
+
+    async def _lines(self, response: "httpx.Response") -> AsyncGenerator[str]:
+        """Lines as server-sent events have them: a token may hold characters that end lines elsewhere."""
+        rest = b""
+        async for part in response.aiter_bytes():
+            *lines, rest = (rest + part).split(b"\n")
+            for line in lines:
+                yield self._masked(line.decode("utf-8", "replace").rstrip("\r"))
+        if rest:
+            yield self._masked(rest.decode("utf-8", "replace"))
+
+    def _masked(self, text: str) -> str:
+        """Text without our own key, which an error may quote."""
+        return text.replace(self._access.key, "…") if self._access.key else text
 
     async def aclose(self) -> None:
         """Close the connections of this loop."""
@@ -102,8 +117,8 @@ class Http:
         client = await self._client()
         try:
             async with client.stream(method, _address(url, path), json=body) as response:
-                await _check(response, url)
-                text = (await response.aread()).decode("utf-8", "replace")
+                await self._check(response, url)
+                text = self._masked((await response.aread()).decode("utf-8", "replace"))
         except (httpx.HTTPError, httpx.InvalidURL) as error:
             raise self._fault(error, url) from error
         return _parsed(text, url)
@@ -128,13 +143,25 @@ class Http:
             timeout=httpx.Timeout(access.stall_timeout_s, connect=access.connect_timeout_s, pool=None),
             limits=httpx.Limits(max_connections=None, max_keepalive_connections=64, keepalive_expiry=_KEEP_S),
             verify=self._trusted(),
+            trust_env=False,  # no proxy stands between here and a server, and none gets its key
         )
+
+    async def _check(self, response: "httpx.Response", url: str) -> None:
+        if response.status_code == HTTPStatus.OK:
+            return
+        message = _message(self._masked((await response.aread()).decode("utf-8", "replace")))
+        retry_after = response.headers.get("retry-after")
+        raise of_status(url, response.status_code, message, retry_after=retry_after)
 
     def _trusted(self) -> ssl.SSLContext | bool:
         """Whose certificates are believed; reading them takes 0.1 s, so only if an address needs it."""
         if not any(url.startswith("https:") for url in self._access.urls):
             return False
-        return ssl.create_default_context(cafile=None if self._access.ca is None else str(self._access.ca))
+        ca = self._access.ca
+        try:
+            return ssl.create_default_context(cafile=None if ca is None else str(ca))
+        except OSError as error:  # an SSLError is one
+            raise UsageError(f"SPECRAG_SERVER_CA: {ca} holds no certificate of an authority.") from error
 
     def _fault(self, error: Exception, url: str) -> Fault:
         import httpx
@@ -174,15 +201,6 @@ async def _hold(client: "httpx.AsyncClient") -> "AsyncGenerator[httpx.AsyncClien
         yield client
     finally:
         await client.aclose()
-
-
-async def _check(response: "httpx.Response", url: str) -> None:
-    if response.status_code == HTTPStatus.OK:
-        return
-    text = (await response.aread()).decode("utf-8", "replace")
-    raise of_status(
-        url, response.status_code, _message(text), retry_after=response.headers.get("retry-after")
-    )
 
 
 def _message(text: str) -> str:

@@ -14,7 +14,7 @@ from contextlib import aclosing, suppress
 from dataclasses import replace
 from typing import Any
 
-from specrag.errors import ContextTooLong, ModelError, SpecragError
+from specrag.errors import ContextTooLong, ModelError
 from specrag.models.base import (
     Begin,
     Choice,
@@ -37,6 +37,10 @@ from specrag.types import ModelInfo
 
 _LABEL_ROOM = 16
 """Tokens kept free for the label of a line."""
+_BOUND = (
+    "The verifier's server names the likeliest tokens only, and Yes or No is not among them for every draft: "
+    "self-reflection is then a bound."
+)
 
 
 class ServerModel:
@@ -93,6 +97,7 @@ class ServerModel:
                 f"The servers of {self._access.setting}_URL serve different models ({', '.join(names)}); set "
                 f"{self._access.setting} to the one that all of them serve."
             )
+        self._asking.insist(names[0])
         return self.info
 
     def connect_now(self) -> ModelInfo:
@@ -103,7 +108,7 @@ class ServerModel:
         def run() -> None:
             try:
                 found.append(asyncio.run(self.connect()))
-            except SpecragError as error:
+            except BaseException as error:  # noqa: BLE001 - carried to the caller, where it is raised again
                 failed.append(error)
 
         thread = threading.Thread(target=run, name="specrag-connect", daemon=True)
@@ -125,7 +130,8 @@ class ServerModel:
         self, conversations: Sequence[Conversation], lines: Sequence[Line]
     ) -> AsyncGenerator[tuple[int, Output]]:
         """See `LanguageModel.generate`."""
-        await self._prefetch(conversations)
+        if conversations:
+            await self._prefetch(conversations)
         queue: asyncio.Queue[tuple[int, Output] | BaseException] = asyncio.Queue()
 
         async def write(index: int, conversation: Conversation) -> None:
@@ -152,6 +158,8 @@ class ServerModel:
 
     async def score(self, requests: Sequence[ScoreRequest]) -> list[TokenScores]:
         """See `LanguageModel.score`."""
+        if not requests:
+            return []
         try:
             return await self._score(requests)
         except Fault as fault:
@@ -183,10 +191,8 @@ class ServerModel:
         """Write on one server and, after a passing fault, go on on another one."""
         failed = None
         for last in (False, True):
-            endpoint = None
             try:
                 async with self._asking.server(avoid=failed) as server:
-                    endpoint = server.endpoint
                     async with aclosing(writing.go_on(_Source(server, vocabulary))) as outputs:
                         async for output in outputs:
                             yield output
@@ -194,7 +200,7 @@ class ServerModel:
             except Fault as fault:
                 if last or not self._asking.pool.worth_another(fault):
                     raise
-                failed = endpoint or self._asking.pool.at(fault.url)
+                failed = self._asking.pool.at(fault.url)
                 await self._asking.pool.pause(failed, fault)
 
     # scoring
@@ -207,14 +213,14 @@ class ServerModel:
         options = [await _first_tokens(request.choice, vocabulary) for request in requests]
         wanted = sorted({token for option in options for tokens in option.values() for token in tokens})
         prompts = [item.ids for item in rendered]
-        readings = await self._asking.attempt(
-            lambda server: server.read(prompts, wanted), prompts=len(prompts)
+        readings, notes = await self._asking.attempt(
+            lambda server: _read(server, prompts, wanted), prompts=len(prompts)
         )
         if any(isinstance(token, str) for reading in readings for token in reading.following):
             texts = {token: await vocabulary.decode([token]) for token in wanted}
             readings = [_numbered(reading, texts) for reading in readings]
         return [
-            _scores(item, reading, option)
+            _scores(item, reading, option, notes)
             for item, reading, option in zip(rendered, readings, options, strict=True)
         ]
 
@@ -233,9 +239,7 @@ class ServerModel:
             return self._own
         if self._served is not None and self._looked == self._asking.looked:
             return self._served
-        async with self._asking.server(0) as server:
-            model = server.abilities.model
-            self._asking.insist(model)
+        model = await self._asking.attempt(_model_of, prompts=0)
         # a server that was away may be another one, so what was remembered of its tokens is forgotten
         setting, self._looked = f"{self._access.setting}_TOKENIZER", self._asking.looked
         self._served = ServedVocabulary(self._asking.post, model=model, setting=setting)
@@ -260,8 +264,8 @@ class _Source:
     def stream(self, ids: Sequence[int], most: int) -> AsyncGenerator[Token]:
         return self._server.stream(ids, most, stop_ids=sorted(self._vocabulary.special))
 
-    async def likeliest(self, ids: Sequence[int]) -> list[Token]:
-        return await self._server.likeliest(ids, self._vocabulary)
+    def likeliest(self, ids: Sequence[int]) -> AsyncGenerator[Token]:
+        return self._server.likeliest(ids, self._vocabulary)
 
 
 def _broken(writing: Writing | None, error: str) -> End:
@@ -289,7 +293,20 @@ def _numbered(reading: Reading, texts: Mapping[int, str]) -> Reading:
     return replace(reading, following=following)
 
 
-def _scores(item: Rendered, reading: Reading, options: dict[str, set[int]]) -> TokenScores:
+async def _model_of(server: Server) -> str:
+    return server.abilities.model
+
+
+async def _read(
+    server: Server, prompts: Sequence[Sequence[int]], wanted: Sequence[int]
+) -> tuple[list[Reading], tuple[str, ...]]:
+    """What a server reads, with what it cannot do: of a pool, another one may be able."""
+    return await server.read(prompts, wanted), server.abilities.notes
+
+
+def _scores(
+    item: Rendered, reading: Reading, options: dict[str, set[int]], notes: tuple[str, ...]
+) -> TokenScores:
     """Scores of one request; without spans where the server says nothing of prompts."""
     spans: dict[str, tuple[ScoredToken, ...]] = {}
     if reading.prompt is not None:
@@ -301,4 +318,9 @@ def _scores(item: Rendered, reading: Reading, options: dict[str, set[int]]) -> T
         option: math.fsum(math.exp(following[token]) for token in tokens if token in following)
         for option, tokens in options.items()
     }
-    return TokenScores(spans=spans, choice=choice, prompt_tokens=len(item.ids))
+    if any(choice.values()) and not all(choice.values()):
+        # an option that is not even among the likeliest tokens is at most as likely as the last of them
+        least = math.exp(min(following.values()))
+        choice = {option: value or least for option, value in choice.items()}
+        notes = (*notes, _BOUND)
+    return TokenScores(spans=spans, choice=choice, prompt_tokens=len(item.ids), notes=notes)

@@ -14,6 +14,8 @@ from specrag.models.server.faults import Fault
 from specrag.models.server.probe import Abilities
 
 _FIRST_REST_S, _LONGEST_REST_S = 1.0, 60.0
+_DOUBLED = 6
+"""How often the first rest is doubled at most; beyond that it would be cut anyway."""
 _LONGEST_PAUSE_S = 5.0
 
 
@@ -24,6 +26,8 @@ class Endpoint:
         self.url = url
         self.running = 0
         """Prompts that it works on for this process."""
+        self.leases = 0
+        """Requests, those that only tokenise among them."""
         self.abilities: Abilities | None = None
         """None until it was asked, and again after it went away."""
         self.failures = 0
@@ -62,11 +66,14 @@ class Pool:
         with self._lock:
             endpoint = only or self._chosen(avoid)
             endpoint.running += prompts
+            endpoint.leases += 1
             failures = endpoint.failures
         try:
             yield endpoint
         except Fault as fault:
-            self._failed(endpoint, fault)
+            # once for all that were under way, and not for what another server did meanwhile
+            if fault.url == endpoint.url and endpoint.failures == failures:
+                self._failed(endpoint, fault)
             raise
         else:
             if endpoint.failures == failures:  # none since this began, so its success is news
@@ -74,6 +81,7 @@ class Pool:
         finally:
             with self._lock:
                 endpoint.running -= prompts
+                endpoint.leases -= 1
 
     def worth_another(self, fault: Fault) -> bool:
         """Whether a request that came to this should be tried a second time."""
@@ -90,9 +98,11 @@ class Pool:
         now = self._clock()
         others = [endpoint for endpoint in self.endpoints if endpoint is not avoid] or list(self.endpoints)
         awake = [endpoint for endpoint in others if endpoint.rests_until <= now]
-        if awake:
-            return min(awake, key=lambda one: one.running)
-        return min(others, key=lambda one: one.rests_until)
+        # after a rest one request tries a server; the others wait for what comes of it elsewhere
+        usable = [endpoint for endpoint in awake if not (endpoint.failures and endpoint.leases)]
+        if usable:
+            return min(usable, key=lambda one: (one.running, one.failures))
+        return min(awake or others, key=lambda one: one.rests_until)
 
     def _failed(self, endpoint: Endpoint, fault: Fault) -> None:
         endpoint.fault = fault
@@ -101,5 +111,6 @@ class Pool:
         if not fault.of_server:
             return
         endpoint.failures += 1
-        rest = min(_FIRST_REST_S * 2 ** (endpoint.failures - 1), _LONGEST_REST_S)
+        doubled = min(endpoint.failures - 1, _DOUBLED)
+        rest = min(_FIRST_REST_S * 2**doubled, _LONGEST_REST_S)
         endpoint.rests_until = self._clock() + min(max(rest, fault.retry_after_s or 0.0), _LONGEST_REST_S)

@@ -74,6 +74,8 @@ def _tokens(choice: Any, url: str) -> list[Token]:
     if choice.get("finish_reason") in ("abort", "error"):
         raise Fault("dropped", url, "the server ended it")
     ids = choice.get("token_ids") or []
+    if not isinstance(ids, list) or not all(isinstance(token, int) for token in ids):
+        raise _wrong(url, "token ids that are numbers")
     logprobs = choice.get("logprobs")
     stopped = choice.get("finish_reason") == "stop" and "\n" not in text
     if logprobs is None:
@@ -145,7 +147,7 @@ def _prompt(listed: Any, prompt: Sequence[int], url: str) -> tuple[tuple[str, fl
     found: list[tuple[str, float] | None] = [None]
     for token, entry in zip(prompt[1:], listed[1:], strict=True):
         own = entry.get(str(token)) if isinstance(entry, Mapping) else None
-        if own is None:
+        if not isinstance(own, Mapping):
             raise _wrong(url, "a log-probability for every token of the prompt")
         found.append((str(own.get("decoded_token") or ""), _number(own.get("logprob"), url)))
     return tuple(found)

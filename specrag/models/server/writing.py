@@ -22,7 +22,7 @@ class Source(Protocol):
         """At least one token and at most `most`, until a newline or the end of the turn."""
         ...
 
-    async def likeliest(self, ids: Sequence[int]) -> list[Token]:
+    def likeliest(self, ids: Sequence[int]) -> AsyncGenerator[Token]:
         """Tokens that may follow, likeliest first."""
         ...
 
@@ -86,9 +86,10 @@ class Writing:
 
     async def _that_goes_on(self, source: Source, token: Token) -> Token:
         """The likeliest token that does not end the line, if there is one."""
-        for other in await source.likeliest(await self._prompt()):
-            if not other.ends and other.text and "\n" not in other.text:
-                return other
+        async with aclosing(source.likeliest(await self._prompt())) as others:
+            async for other in others:
+                if not other.ends and other.text and "\n" not in other.text:
+                    return other
         return token
 
     def _keep(self, token: Token) -> None:
