@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import AsyncGenerator, Iterator, Sequence
 from contextlib import aclosing
+from dataclasses import replace
 
 import pytest
 
@@ -140,3 +141,22 @@ async def test_leaving_the_run_stops_what_is_being_read(store: ChromaStore) -> N
                 assert verifier.passes
                 break
     assert verifier.cancelled == len(verifier.passes)
+
+
+class Partial(Verifier):
+    """Knows less of a draft that it reads alone, the first time: a pool whose servers differ, a long draft."""
+
+    async def score(self, requests: Sequence[ScoreRequest]) -> list[TokenScores]:
+        scores = await super().score(requests)
+        if len(self.passes) == 1 and len(requests) == 1:
+            return [replace(scores[0], spans={}, notes=("This server knows less.",))]
+        return scores
+
+
+async def test_drafts_of_which_not_the_same_is_known_are_read_again_together(store: ChromaStore) -> None:
+    """A draft without its low component would win by what is not known of it."""
+    verifier = Partial()
+    eager, usual = fold(await run(store, verifier)), fold(await run(store, Verifier(), eager=False))
+    assert verifier.passes[-1] == len(eager.drafts)
+    assert [draft.scores for draft in eager.drafts] == [draft.scores for draft in usual.drafts]
+    assert eager.decision == usual.decision  # whose reason says nothing of the server that knows less

@@ -8,6 +8,7 @@ from specrag.config import load_settings
 from specrag.errors import UsageError
 from specrag.models.server.access import Access, access_of
 from specrag.models.server.faults import Fault, of_status, raised, sentence
+from specrag.models.server.model import ServerModel
 from specrag.overrides import with_overrides
 
 
@@ -112,3 +113,24 @@ def test_what_a_server_says_is_kept_short() -> None:
 )
 def test_a_server_that_asks_for_patience_gets_it(header: str | None, seconds: float | None) -> None:
     assert of_status("http://a/v1", 429, "", retry_after=header).retry_after_s == seconds
+
+
+@pytest.mark.parametrize("key", ["sk-first\nsk-second", "sk-\u200bpasted", "sk-“quoted”"])
+def test_a_key_that_cannot_be_one_is_refused_and_not_shown(key: str) -> None:
+    with pytest.raises(UsageError, match="SPECRAG_VERIFIER_KEY") as caught:
+        access_of(load_settings({}, verifier_url="http://a", verifier_key=key), "verifier")
+    assert "sk-" not in str(caught.value)
+
+
+def test_a_key_from_a_file_with_its_newline_is_the_key() -> None:
+    access = access_of(load_settings({}, verifier_url="http://a", verifier_key="sk-1\n"), "verifier")
+    assert access is not None
+    assert access.key == "sk-1"
+
+
+def test_a_file_without_an_authority_is_one_sentence(tmp_path: Path) -> None:
+    empty = tmp_path / "ca.pem"
+    empty.write_text("no certificate here", encoding="utf-8")
+    access = drafter(drafter_url="https://127.0.0.1:9", server_ca=empty)
+    with pytest.raises(UsageError, match="SPECRAG_SERVER_CA"):
+        ServerModel(access).connect_now()

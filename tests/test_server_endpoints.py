@@ -1,5 +1,7 @@
 """Which server is asked."""
 
+from contextlib import ExitStack
+
 import pytest
 
 from specrag.models.server.faults import Fault
@@ -116,3 +118,46 @@ def test_a_cancelled_request_leaves_no_trace() -> None:
     with pytest.raises(KeyboardInterrupt), pool.lease(3):
         raise KeyboardInterrupt
     assert (pool.running, pool.at(A).failures) == (0, 0)
+
+
+def test_a_server_that_fails_for_days_is_still_only_resting() -> None:
+    """Doubling a rest a thousand times is more than a number holds."""
+    clock = Clock()
+    pool = Pool((A, B), clock=clock)
+    for _ in range(1100):
+        fail(pool, A)
+    assert 0 < pool.at(A).rests_until - clock.now <= 60
+    assert asked(pool) == B
+
+
+def test_one_blip_with_many_streams_is_one_failure() -> None:
+    clock = Clock()
+    pool = Pool((A, B), clock=clock)
+    streams = [pool.lease(only=pool.at(A)) for _ in range(8)]
+    for stream in streams:
+        stream.__enter__()
+    for stream in streams:
+        stream.__exit__(Fault, Fault("dropped", A, "x"), None)
+    assert pool.at(A).failures == 1
+    assert pool.at(A).rests_until == clock.now + 1
+
+
+def test_after_its_rest_one_request_tries_a_server_and_the_others_go_elsewhere() -> None:
+    """A server that hangs must not take every request with it again."""
+    clock = Clock()
+    pool = Pool((A, B), clock=clock)
+    fail(pool, A)
+    clock.now += 2
+    with ExitStack() as held:
+        urls = [held.enter_context(pool.lease(0)).url for _ in range(3)]  # those that only tokenise as well
+        urls += [held.enter_context(pool.lease()).url for _ in range(6)]
+        assert urls.count(A) == 1
+    assert pool.at(A).failures == 0  # the one that tried it came back
+
+
+def test_a_fault_of_another_server_is_not_held_against_this_one() -> None:
+    """A label is tokenised by any server while this one writes."""
+    pool = Pool((A, B))
+    with pytest.raises(Fault), pool.lease(only=pool.at(A)):
+        raise Fault("dropped", B, "x")
+    assert pool.at(A).failures == 0

@@ -168,7 +168,7 @@ async def test_a_server_that_fails_again_rests_longer() -> None:
 
         async def struck(count: int) -> None:
             while first.struck < count:
-                await drafts(made, 1)
+                await drafts(made, 2)
 
         for count in (1, 2, 3):
             began = asyncio.get_running_loop().time()
@@ -181,12 +181,12 @@ async def test_a_server_that_fails_again_rests_longer() -> None:
 async def test_a_wait_that_the_server_asks_for_is_kept() -> None:
     async with pool(2) as (made, (first, _)):
         first.fault = Fault(kind="status", status=429, retry_after="2", times=1)
-        await drafts(made, 1)
+        await drafts(made, 2)
         first.forget()
         began = asyncio.get_running_loop().time()
         async with asyncio.timeout(6):
             while not first.completions:
-                await drafts(made, 1)
+                await drafts(made, 2)
         assert 1.5 < asyncio.get_running_loop().time() - began < 3.5
 
 

@@ -105,6 +105,8 @@ def test_infinite_and_tiny_probabilities_are_cut() -> None:
         ({"choices": [{}]}, "malformed"),
         ({"choices": [{"text": "a"}]}, "unable"),
         (event("ab", ("a", -1.0), ids=[1, 2]), "malformed"),
+        (event("a", ("a", -1.0), ids=7), "malformed"),  # type: ignore[arg-type]
+        (event("a", ("a", -1.0), ids={"1": 2}), "malformed"),  # type: ignore[arg-type]
         (event("a", ("a", math.nan), ids=[1]), "malformed"),
         (event("a", ("a", None), ids=[1]), "malformed"),  # type: ignore[arg-type]
         (event("a", ("a", -1.0), finish_reason="abort"), "dropped"),
@@ -146,6 +148,12 @@ def test_choices_are_taken_by_their_index() -> None:
         ({"choices": []}, "malformed", "one choice for each of 1"),
         ({"choices": [scored((5, -3.0, "b"), index=1)]}, "malformed", "one choice"),
         ({"choices": [scored((5, math.nan, "b"))]}, "malformed", "number"),
+        (
+            {"choices": [{**scored((5, -3.0, "b")), "prompt_logprobs": [None, {"5": -3.0}]}]},
+            "malformed",
+            "every token",
+        ),
+        ({"choices": [{**scored((5, -3.0, "b")), "prompt_logprobs": 3}]}, "unable", "no tokens"),
     ],
 )
 def test_a_reading_of_something_else_is_a_fault(answer: Any, kind: str, said: str) -> None:
