@@ -1,11 +1,15 @@
 """Servers that are half there: what whole calls must bear."""
 
 import asyncio
+import math
 
 import pytest
 
 from specrag.errors import ModelError
-from specrag.models.base import End, ScoreRequest
+from specrag.models.base import End, Piece, ScoreRequest
+from specrag.models.render import Rendered
+from specrag.models.server.model import _scores
+from specrag.models.server.wire import Reading
 from specrag.prompts import REFLECTION_CHOICE, verify_conversation
 from tests.fake_server.faults import Fault
 from tests.fake_server.rig import LINES, drafts, ends, judge, model, write
@@ -81,3 +85,28 @@ async def test_an_answer_of_no_shape_at_all_is_a_sentence_at_the_start() -> None
         async with model("drafter", server, key=None) as made:
             with pytest.raises(ModelError, match="SPECRAG_DRAFTER_URL"):
                 await asyncio.to_thread(made.connect_now)
+
+
+async def test_a_token_may_hold_what_ends_lines_elsewhere() -> None:
+    """Server-sent events end with a newline; U+2028 and its like are text within one."""
+    said = "The firm\u2028was\x85founded by Ada Brennick."
+    with FakeServer(lambda text: {"rationale": f" {said}", "answer": " Ada"}) as server:
+        async with model("drafter", server, key=None) as made:
+            (outputs,) = await drafts(made, 1)
+            assert ends([outputs])[0].error is None
+            written = "".join(item.text for item in outputs if isinstance(item, Piece))
+            assert written.strip().startswith(said)
+
+
+def test_an_option_that_is_not_even_among_the_likeliest_is_a_bound_and_said() -> None:
+    """As if the last of them: 0 would make a draft certain of which only its likeliest tokens are known."""
+    item = Rendered(ids=(1, 2), spans={})
+    options = {"yes": {7}, "no": {8}}
+    reading = Reading(prompt=None, following={7: math.log(0.6), 5: math.log(0.3), 6: math.log(0.01)})
+    scores = _scores(item, reading, options, ())
+    assert scores.choice == {"yes": pytest.approx(0.6), "no": pytest.approx(0.01)}
+    assert "a bound" in scores.notes[0]
+    known = Reading(prompt=None, following={7: math.log(0.6), 8: math.log(0.3)})
+    assert _scores(item, known, options, ()).notes == ()
+    neither = Reading(prompt=None, following={5: math.log(0.3)})
+    assert _scores(item, neither, options, ()).choice == {"yes": 0.0, "no": 0.0}
