@@ -15,7 +15,6 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
 
 import pytest
 import typer
@@ -31,7 +30,7 @@ from specrag.vllm.plan import Plan, is_loopback, make_plan
 from specrag.vllm.printed import as_dict, as_shell
 from specrag.vllm.server import VllmServer
 from specrag.vllm.servers import VllmServers
-from tests.toy_vllm import make_toy
+from tests.toy_vllm import is_running, known, make_toy
 
 ROOT = Path(__file__).resolve().parents[1]
 EVERYWHERE = ".".join("0000")
@@ -324,19 +323,6 @@ def toys(tmp_path: Path) -> VllmServers:
     return VllmServers(plan, python=make_toy(tmp_path), logs=tmp_path, keys={"verifier": "secret-7"})
 
 
-def known(server: VllmServer) -> dict[str, Any]:
-    """What a toy wrote down."""
-    loaded: dict[str, Any] = json.loads((server.log.parent / f"toy-{server.plan.port}.json").read_text())
-    return loaded
-
-
-def is_running(pid: int) -> bool:
-    try:
-        return (Path("/proc") / str(pid) / "stat").read_text().rpartition(")")[2].split()[0] not in "ZX"
-    except OSError:
-        return False
-
-
 class TestServers:
     def test_they_start_tell_how_busy_they_are_and_leave_nothing(self, toys: VllmServers) -> None:
         with toys:
@@ -383,16 +369,10 @@ class TestServers:
         toys.drafter.wait_ready(20)
         pids = known(toys.drafter)["pids"]
         monkeypatch.setenv("TOY_FAILS", "1")
-        with pytest.raises(ModelError, match="verifier's server ended with status 3") as told:
+        with pytest.raises(ModelError, match=r"verifier's server at .* ended with status 3") as told:
             toys.start(20)
         assert "ValueError: this toy does not know the architecture" in str(told.value)
         assert not any(map(is_running, pids))
-
-    def test_one_that_dies_later_ends_the_watch(self, toys: VllmServers) -> None:
-        with toys:
-            os.kill(known(toys.verifier)["pids"][0], signal.SIGKILL)
-            with pytest.raises(ModelError, match="verifier's server was ended by SIGKILL"):
-                toys.watch()
 
     def test_a_port_in_use_is_not_taken_for_our_server(self, toys: VllmServers) -> None:
         with socket.socket() as stranger:
@@ -560,11 +540,33 @@ class TestCommand:
         assert not any(map(is_running, pids))
         assert "Traceback" not in complaints
 
+    def test_a_crash_is_told_and_mended_and_a_second_ends_all(self, command: CommandLine) -> None:
+        """With one drafter of two gone, the command would otherwise take all the others away."""
+        with started(command, "--python", str(make_toy(command.folder))) as process:
+            assert process.stdout is not None
+            assert process.stderr is not None
+            for _ in range(4):
+                process.stdout.readline()
+            (command.folder / "vllm" / "toy-fails").touch()
+            drafter, verifier = (
+                json.loads((command.folder / "vllm" / f"toy-{port}.json").read_text())["pids"]
+                for port in command.ports
+            )
+            os.kill(verifier[0], signal.SIGKILL)
+            _, complaints = process.communicate(timeout=60)
+        assert "verifier's server at" in complaints
+        assert "was ended by SIGKILL" in complaints
+        assert "starting again" in complaints
+        assert "ValueError: this toy does not know the architecture" in complaints
+        assert process.returncode == 1
+        assert "Traceback" not in complaints
+        assert not any(map(is_running, [*drafter, *verifier]))
+
     def test_a_server_that_dies_at_its_start_is_told_with_its_last_words(self, command: CommandLine) -> None:
         """This interpreter has no vLLM, which is a real way to die."""
         told = command("--start", "--python", sys.executable)
         assert told.returncode == 1
-        assert "server ended with status 1" in told.stderr
+        assert "ended with status 1" in told.stderr
         assert "No module named 'vllm'" in told.stderr or "No module named vllm" in told.stderr
         assert "Traceback" not in told.stdout
 

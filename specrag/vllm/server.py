@@ -106,11 +106,20 @@ class VllmServer:
         Raises:
             ModelError: its process ended; the message brings the last lines of its log.
         """
+        self.ensure_alive()
+        return self._get("/health") is not None
+
+    def ensure_alive(self) -> None:
+        """Make sure that the process runs.
+
+        Raises:
+            ModelError: it ended; the message brings the last lines of its log.
+        """
         if not self.alive:
             raise ModelError(
-                f"The {self.plan.role}'s server {self._end()}; the end of {self.log}:\n{self.tail()}"
+                f"The {self.plan.role}'s server at {self.url} {self._end()}; the end of {self.log}:\n"
+                f"{self.tail()}"
             )
-        return self._get("/health") is not None
 
     def running(self) -> int:
         """Requests that it works on or keeps waiting.
