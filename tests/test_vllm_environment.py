@@ -14,7 +14,7 @@ def run(*words: str, cwd: Path) -> subprocess.CompletedProcess[str]:
     """With a `python3` that only fails, so that nothing is ever installed here."""
     fake = cwd / "bin" / "python3"
     fake.parent.mkdir()
-    fake.write_text("#!/bin/sh\necho "would run $*" >&2\nexit 9\n")
+    fake.write_text('#!/bin/sh\necho "would run $*" >&2\nexit 9\n')
     fake.chmod(0o755)
     return subprocess.run(
         ["bash", str(ROOT / "scripts" / "vllm_environment.sh"), *words],
