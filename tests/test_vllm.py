@@ -272,6 +272,9 @@ class TestPrinted:
         assert [server["role"] for server in document["servers"]] == ["drafter", "verifier"]
         assert document["servers"][1]["key_setting"] == "SPECRAG_VERIFIER_KEY"
         assert json.loads(json.dumps(document)) == document
+        assert document["elsewhere"] == {}
+        open_one = as_dict(make_plan(replace(CHOICE, host=EVERYWHERE)), python="python")
+        assert open_one["elsewhere"]["SPECRAG_VERIFIER_URL"] == "http://THIS_MACHINE:8100/v1"
 
 
 class TestPage:

@@ -35,6 +35,7 @@ def as_dict(plan: Plan, *, python: str) -> dict[str, Any]:
             for server in plan.servers
         ],
         "variables": plan.variables,
+        "elsewhere": plan.elsewhere,
         "in_turn": plan.in_turn,
     }
 
