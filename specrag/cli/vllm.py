@@ -17,7 +17,7 @@ from specrag.models.weights import HUB_ID, Weights
 from specrag.terminal import bar, say
 from specrag.vllm.choice import Choice, Model
 from specrag.vllm.flags import Device, Role
-from specrag.vllm.machine import MAKE_ENVIRONMENT, cores, count_gpus, find_python
+from specrag.vllm.machine import MAKE_ENVIRONMENT, cores, find_gpus, find_python
 from specrag.vllm.plan import Plan, is_loopback, make_plan
 from specrag.vllm.printed import as_dict, as_shell, exports
 from specrag.vllm.servers import VllmServers
@@ -58,7 +58,7 @@ def vllm(  # noqa: PLR0917 - typer calls it by name
     """Print the commands of the model servers for a drafter and a verifier, or --start them."""
     with friendly():
         settings = load_settings(drafter=drafter, verifier=verifier)
-        kind, gpus = _device(device)
+        kind, gpus = _device(device, start=start)
         with bar() as progress:
             models = _models(settings, Weights(home=settings.home, progress=progress))
         plan = make_plan(
@@ -90,8 +90,13 @@ def vllm(  # noqa: PLR0917 - typer calls it by name
             _print(plan, interpreter, keyed=keys, as_json=as_json)
 
 
-def _device(given: str | None) -> tuple[Device, int]:
-    gpus = count_gpus() if given != "cpu" else 0
+def _device(given: str | None, *, start: bool) -> tuple[Device, tuple[str, ...]]:
+    """The kind, and the GPUs; a plan for another machine's GPUs can be printed, and not started."""
+    gpus = find_gpus() if given != "cpu" else ()
+    if given == "gpu" and start and not gpus:
+        raise UsageError(
+            "--device gpu: nvidia-smi finds no GPU that may be used here; --device cpu goes without."
+        )
     match given:
         case None:
             return ("gpu" if gpus else "cpu"), gpus

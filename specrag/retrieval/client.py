@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, cast
 from specrag.errors import StoreError
 from specrag.retrieval.address import ChromaServer
 from specrag.retrieval.lock import StoreLock
+from specrag.retrieval.naming import GONE
 
 if TYPE_CHECKING:
     from chromadb.api.client import Client
@@ -134,6 +135,30 @@ def drop(client: "Client", name: str) -> None:
 
     try:
         client.delete_collection(name)
+    except chromadb.errors.NotFoundError:
+        return
+
+
+def put_aside(target: "Collection") -> str:
+    """Give a collection a name that nobody else uses, and return it.
+
+    Chroma renames by id and deletes by name, and another process may have put a collection of its own under
+    the name that we know; what has a name of its own can be dropped safely.
+
+    Raises:
+        chromadb.errors.NotFoundError: it is gone already.
+    """
+    name = f"{GONE}{uuid.uuid4().hex}"
+    target.modify(name=name)
+    return name
+
+
+def discard(client: "Client", target: "Collection") -> None:
+    """Delete this very collection and none that has taken its name; one that is gone already is no error."""
+    import chromadb.errors
+
+    try:
+        drop(client, put_aside(target))
     except chromadb.errors.NotFoundError:
         return
 

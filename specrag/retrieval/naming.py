@@ -8,6 +8,8 @@ CATALOGUE = "specrag.catalogue"
 NOTES = "specrag.underway"
 NEXT = "specrag.next."
 """Before the name of a collection: its vectors of another embedder, until all of them are in."""
+GONE = "specrag.gone."
+"""Before a word of its own: a collection on its way out."""
 
 _RESERVED = "specrag."
 _RULE = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{1,126}[A-Za-z0-9]")

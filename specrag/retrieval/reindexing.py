@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 from specrag.errors import StoreError
 from specrag.retrieval.base import Vectors
 from specrag.retrieval.catalogue import BATCH, batches
-from specrag.retrieval.client import drop, make, translated
+from specrag.retrieval.client import discard, drop, make, put_aside, translated
 from specrag.retrieval.naming import NEXT
 from specrag.retrieval.underway import UnderWay, Work
 from specrag.retrieval.upkeep import remove_rows
@@ -49,15 +49,24 @@ class Reindexing:
                 fresh = make(self.client, NEXT + name, metadata)
             try:
                 total = self._copied(source, fresh, claim)
+                with translated(what):
+                    self._switch(name, source, fresh)
             except BaseException:
                 with suppress(StoreError), translated(what):
-                    drop(self.client, NEXT + name)
+                    discard(self.client, fresh)  # and not by name: that may be another process's by now
                 raise
-            with translated(what):
-                drop(self.client, name)
-                fresh.modify(name=name)  # `tidy` does this after a kill between the two
         self.progress(total, total)
         return total
+
+    def _switch(self, name: str, source: "Collection", fresh: "Collection") -> None:
+        """Let the new collection take the name; the old one is deleted only when that is done."""
+        aside = put_aside(source)
+        try:
+            fresh.modify(name=name)  # `tidy` does this after a kill between the two
+        except BaseException:
+            source.modify(name=name)
+            raise
+        drop(self.client, aside)
 
     def _copied(self, source: "Collection", fresh: "Collection", claim: Work) -> int:
         """Copy while others write, then what they left behind while nobody does; the number of rows."""

@@ -58,8 +58,8 @@ class UnderWay:
             self._notes.delete(ids=ids)
 
     def forget(self, note: Note) -> None:
-        """Take one note away."""
-        self._notes.delete(ids=[note.id])
+        """Take one note away, and not that of somebody who came after its writer."""
+        self._notes.delete(ids=[note.id], where={"writer": note.writer})
 
     def live(self, collection: str) -> list[Note]:
         """The notes of a collection whose writers are at work."""
@@ -142,7 +142,8 @@ class UnderWay:
                 return True
             if any(other.stamp >= self._oldest() for other in held):
                 return False
-            self.forget(note)
+            for other in held:
+                self.forget(other)
         return False
 
     def _oldest(self) -> float:
@@ -199,7 +200,8 @@ class Work:
     def _update(self) -> None:
         # `update` and not `upsert`: a note that was swept away must not come back.
         self._renewed = time.monotonic()
-        self._notes.update(**_row(self.note, self._kind, self._clock()))
+        if self.stands():  # a claim that another process has taken over is that one's
+            self._notes.update(**_row(self.note, self._kind, self._clock()))
 
 
 def _row(note: Note, kind: Kind, stamp: int) -> dict[str, Any]:

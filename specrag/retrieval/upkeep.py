@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any
 
 from specrag.retrieval import records
 from specrag.retrieval.catalogue import Catalogue, batches
-from specrag.retrieval.client import drop, find
-from specrag.retrieval.naming import NEXT, is_ours
+from specrag.retrieval.client import discard, drop, find
+from specrag.retrieval.naming import GONE, NEXT, is_ours
 from specrag.retrieval.underway import UnderWay
 
 if TYPE_CHECKING:
@@ -64,14 +64,30 @@ def rows_of(target: "Collection", where: Any) -> defaultdict[tuple[str, str], li
 
 def _finish_switches(client: "Client", underway: UnderWay) -> None:
     names = {item.name for item in client.list_collections()}
+    for name in (name for name in names if name.startswith(GONE)):
+        drop(client, name)
     for name in (name for name in names if name.startswith(NEXT)):
         final = name.removeprefix(NEXT)
         if final not in names:
             provisional = find(client, name)
             if provisional is not None:
                 provisional.modify(name=final)
-        elif not any(note.kind != "edition" for note in underway.live(final)):
-            drop(client, name)
+        else:
+            _undo_switch(client, underway, name, final)
+
+
+def _undo_switch(client: "Client", underway: UnderWay, name: str, final: str) -> None:
+    """Remove the copy of a `reindex` that is dead.
+
+    Looked up before its claim is judged and taken away: who claims afterwards has another copy, and who was
+    only slow finds its claim gone.
+    """
+    copy = find(client, name)
+    if copy is not None and not any(note.kind != "edition" for note in underway.live(final)):
+        for note in underway.stale():
+            if note.kind != "edition" and note.collection == final:
+                underway.forget(note)
+        discard(client, copy)
 
 
 def _remove_orphans(target: "Collection", catalogue: Catalogue, underway: UnderWay) -> None:

@@ -31,8 +31,8 @@ class Choice:
     only: Role | None = None
     """The role that this machine is for; None has both."""
     device: Device = "cpu"
-    gpus: int = 0
-    """GPUs of the machine; 0 means not known."""
+    gpus: tuple[str, ...] = ()
+    """GPUs that may be used, by number or UUID; empty means not known."""
     cores: tuple[int, ...] = ()
     tensor_parallel: int = 1
     """GPUs of the verifier."""

@@ -41,8 +41,8 @@ class Hardware:
     """The part of a machine that one server gets."""
 
     device: Device
-    gpus: tuple[int, ...] = ()
-    """Numbers of its GPUs; empty leaves the choice to CUDA."""
+    gpus: tuple[str, ...] = ()
+    """Its GPUs, by number or UUID; empty leaves the choice to CUDA."""
     memory: float | None = None
     """Share of a GPU's memory, in (0, 1]; None leaves it to vLLM."""
     cache_gib: int = 1
@@ -106,7 +106,7 @@ def variables(hardware: Hardware, *, local: bool) -> tuple[Variable, ...]:
                 made.append(
                     Variable(
                         name="CUDA_VISIBLE_DEVICES",
-                        value=",".join(map(str, hardware.gpus)),
+                        value=",".join(hardware.gpus),
                         reason="its own GPUs",
                     )
                 )

@@ -1,5 +1,6 @@
 """What this machine has to run servers with: a Python that has vLLM, GPUs, cores, free ports."""
 
+import errno
 import importlib.util
 import os
 import shutil
@@ -7,9 +8,10 @@ import socket
 import subprocess
 import sys
 from contextlib import ExitStack
+from itertools import takewhile
 from pathlib import Path
 
-from specrag.errors import ModelError
+from specrag.errors import ModelError, UsageError
 
 ENVIRONMENT = ".venv-vllm"
 """Where scripts/vllm_environment.sh puts vLLM."""
@@ -36,17 +38,34 @@ def find_python(given: Path | None = None) -> Path | None:
     return own if own.exists() else None
 
 
-def count_gpus() -> int:
-    """How many NVIDIA GPUs answer; 0 where there is no driver."""
+def find_gpus() -> tuple[str, ...]:
+    """The NVIDIA GPUs that this process may use, by the names that CUDA_VISIBLE_DEVICES takes.
+
+    That variable is followed as CUDA does: numbers or UUIDs, and the first that does not exist ends the list.
+    """
+    told = _listing()
+    count = sum(line.startswith("GPU ") for line in told.splitlines())
+    given = os.environ.get("CUDA_VISIBLE_DEVICES")
+    if given is None:
+        return tuple(map(str, range(count)))
+
+    def is_there(name: str) -> bool:
+        return int(name) < count if name.isdecimal() else bool(name) and f"UUID: {name}" in told
+
+    return tuple(dict.fromkeys(takewhile(is_there, (name.strip() for name in given.split(",")))))
+
+
+def _listing() -> str:
+    """What `nvidia-smi -L` says of GPUs and their parts; empty where no driver answers."""
     if (tool := shutil.which("nvidia-smi")) is None:
-        return 0
+        return ""
     try:
         told = subprocess.run(  # noqa: S603 - found on the path, with fixed words
             [tool, "-L"], capture_output=True, text=True, timeout=_ASK_S, check=False
         )
     except (OSError, subprocess.TimeoutExpired):
-        return 0
-    return sum(line.startswith("GPU ") for line in told.stdout.splitlines()) if told.returncode == 0 else 0
+        return ""
+    return told.stdout if told.returncode == 0 else ""
 
 
 def cores() -> tuple[int, ...]:
@@ -71,13 +90,31 @@ def free_ports(count: int, host: str = "127.0.0.1") -> tuple[int, ...]:
         return tuple(int(one.getsockname()[1]) for one in listening)
 
 
-def is_taken(host: str, port: int) -> bool:
-    """Whether something listens there already."""
-    family = socket.AF_INET6 if ":" in host else socket.AF_INET
-    with socket.socket(family) as probe:
+def ensure_free(host: str, port: int) -> None:
+    """Make sure that a server can listen there.
+
+    Raises:
+        UsageError: something listens there already, or `host` is no address of this machine.
+    """
+    try:
+        family, kind, _, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
+    except (socket.gaierror, UnicodeError) as error:
+        raise UsageError(
+            f"--host {host} is neither an address nor a name that this machine knows."
+        ) from error
+    with socket.socket(family, kind) as probe:
         probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)  # a port just left is not taken
         try:
-            probe.bind((host, port))
-        except OSError:
-            return True
-    return False
+            probe.bind(address)
+        except OSError as error:
+            raise UsageError(_refusal(error, host, port)) from error
+
+
+def _refusal(error: OSError, host: str, port: int) -> str:
+    match error.errno:
+        case errno.EADDRINUSE:
+            return f"Port {port} of {host} is taken; give --drafter-port or --verifier-port another one."
+        case errno.EADDRNOTAVAIL:
+            return f"--host {host} is not an address of this machine."
+        case _:
+            return f"Nothing can listen on port {port} of {host} ({error.strerror})."

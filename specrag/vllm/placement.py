@@ -24,7 +24,7 @@ def place(choice: Choice) -> tuple[Hardware, ...]:
     """
     if choice.device == "cpu":
         return _on_cpu(choice)
-    if choice.gpus == 0:  # planned for another machine, or for one machine each
+    if not choice.gpus:  # planned for another machine, or for one machine each
         return _on_unknown_gpus(choice)
     return _on_gpus(choice)
 
@@ -46,17 +46,17 @@ def _on_unknown_gpus(choice: Choice) -> tuple[Hardware, ...]:
 
 def _on_gpus(choice: Choice) -> tuple[Hardware, ...]:
     wanted = choice.tensor_parallel * choice.verifiers
-    if wanted > choice.gpus:
+    if wanted > len(choice.gpus):
         raise UsageError(
-            f"--tensor-parallel {wanted} needs {wanted} GPUs and this machine has {choice.gpus}."
+            f"--tensor-parallel {wanted} needs {wanted} GPUs and this machine has {len(choice.gpus)} to use."
         )
-    rest = tuple(range(wanted, choice.gpus)) or (wanted - 1,)
+    rest = choice.gpus[wanted:] or (choice.gpus[wanted - 1],)
     homes = [rest[number % len(rest)] for number in range(choice.drafters)]
     drafter, verifier = _memory(choice, most=max(Counter(homes).values(), default=0), wanted=wanted)
     return (
         *(Hardware(device="gpu", gpus=(home,), memory=drafter) for home in homes),
         *(
-            Hardware(device="gpu", gpus=tuple(range(wanted)), memory=verifier)
+            Hardware(device="gpu", gpus=choice.gpus[:wanted], memory=verifier)
             for _ in range(choice.verifiers)
         ),
     )
@@ -64,7 +64,7 @@ def _on_gpus(choice: Choice) -> tuple[Hardware, ...]:
 
 def _memory(choice: Choice, *, most: int, wanted: int) -> tuple[float | None, float]:
     """Shares for a drafter and the verifier, where `most` drafters have one GPU."""
-    with_verifier = most > 0 and wanted == choice.gpus
+    with_verifier = most > 0 and wanted == len(choice.gpus)
     drafter: float | None
     if choice.memory is not None:
         drafter, verifier = choice.memory

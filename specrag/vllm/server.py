@@ -11,9 +11,9 @@ import subprocess
 import time
 from pathlib import Path
 
-from specrag.errors import ModelError, ServerUnreachable, UsageError
+from specrag.errors import ModelError, ServerUnreachable
 from specrag.vllm import group
-from specrag.vllm.machine import is_taken
+from specrag.vllm.machine import ensure_free
 from specrag.vllm.plan import ServerPlan
 
 READY_S = 900.0
@@ -62,15 +62,13 @@ class VllmServer:
         """Start the process and return at once.
 
         Raises:
-            UsageError: something else listens on the port, and would be taken for this server.
+            UsageError: something else listens on the port, and would be taken for this server, or the host
+                is not this machine.
             ModelError: the interpreter cannot be run.
         """
         if self.alive:
             return
-        if is_taken(self.plan.host, self.plan.port):
-            raise UsageError(
-                f"Port {self.plan.port} of {self.plan.host} is taken; give the {self.plan.role} another one."
-            )
+        ensure_free(self.plan.host, self.plan.port)
         self.log.parent.mkdir(parents=True, exist_ok=True)
         with self.log.open("ab") as log:
             self._log_start = log.tell()
@@ -108,11 +106,20 @@ class VllmServer:
         Raises:
             ModelError: its process ended; the message brings the last lines of its log.
         """
+        self.ensure_alive()
+        return self._get("/health") is not None
+
+    def ensure_alive(self) -> None:
+        """Make sure that the process runs.
+
+        Raises:
+            ModelError: it ended; the message brings the last lines of its log.
+        """
         if not self.alive:
             raise ModelError(
-                f"The {self.plan.role}'s server {self._end()}; the end of {self.log}:\n{self.tail()}"
+                f"The {self.plan.role}'s server at {self.url} {self._end()}; the end of {self.log}:\n"
+                f"{self.tail()}"
             )
-        return self._get("/health") is not None
 
     def running(self) -> int:
         """Requests that it works on or keeps waiting.
@@ -181,12 +188,9 @@ class VllmServer:
         return f"was ended by {signal.Signals(-code).name}" if code < 0 else f"ended with status {code}"
 
     def _environment(self) -> dict[str, str]:
-        """Ours without our settings, which hold other servers' keys, and without a path to our packages."""
-        kept = {
-            name: value
-            for name, value in os.environ.items()
-            if not name.startswith(("SPECRAG_", "PYTHONPATH", "PYTHONHOME"))
-        }
+        """Ours without keys, which may be another server's, and without a path to our packages."""
+        left_out = ("SPECRAG_", "VLLM_API_KEY", "PYTHONPATH", "PYTHONHOME")
+        kept = {name: value for name, value in os.environ.items() if not name.startswith(left_out)}
         kept |= {variable.name: variable.value for variable in self.plan.environment}
         kept |= {"PYTHONUNBUFFERED": "1"}
         return kept | ({"VLLM_API_KEY": self._key} if self._key else {})

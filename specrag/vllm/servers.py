@@ -11,6 +11,7 @@ from specrag.errors import ServerUnreachable
 from specrag.vllm.flags import Role
 from specrag.vllm.plan import Plan
 from specrag.vllm.server import LOOK_EVERY_S, READY_S, VllmServer
+from specrag.vllm.watch import PAUSE_S, Watched
 
 TELL_EVERY_S = 10.0
 
@@ -78,16 +79,32 @@ class VllmServers:
             self.stop()
             raise
 
-    def watch(self) -> None:
-        """Wait until a server ends by itself, which is an error.
+    def watch(self, pause_s: float = PAUSE_S) -> None:
+        """Wait until a role has no server left, which is an error.
+
+        A server that ends by itself is started again, once, after `pause_s`; while others of its role go on,
+        it may also stay away.
 
         Raises:
-            ModelError: with the last lines of the log of the one that ended.
+            ModelError: with the last lines of the log of the last one that ended.
         """
-        while all(server.alive for server in self.all):
-            self.all[0].pause(LOOK_EVERY_S)
-        for server in self.all:
-            server.check()
+        watched = [Watched(server, tell=self._tell, pause_s=pause_s) for server in self.all]
+        while True:
+            for one in watched:
+                self._look(one, watched)
+            time.sleep(LOOK_EVERY_S)
+
+    def _look(self, one: Watched, watched: list[Watched]) -> None:
+        if one.state == "lost":
+            return
+        alone = self.plan.in_turn and any(other.state == "starting" for other in watched)
+        one.look(may_start=not alone)
+        if one.error is None:
+            return
+        role = one.server.plan.role
+        if all(other.state == "lost" for other in watched if other.server.plan.role == role):
+            raise one.error
+        self._tell(f"{one.error}\n{role}: going on without the server at {one.server.url}")
 
     def stop(self) -> None:
         """Stop all, at the same time; no process is left, whatever goes wrong with one of them."""

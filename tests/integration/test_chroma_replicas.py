@@ -355,3 +355,37 @@ def test_two_replicas_that_start_at_once_make_one_sample(
     assert all(len(store.chunks(SAMPLE, one.id)) == one.chunks for one in documents)
     for parts in replicas:
         parts.close()
+
+
+def test_a_reindex_that_was_taken_for_dead_takes_nothing_along(place: ChromaServer) -> None:
+    """It wakes in the middle of the reindex that has taken over, whose copy has the name that its own had."""
+    slow, other = ChromaStore(place), ChromaStore(quick(place))
+    put(slow, "aaaa", 30)
+    copying, woken = threading.Event(), threading.Event()
+
+    def take_over_and_wait(texts: Sequence[str]) -> Vectors:
+        copying.set()
+        assert woken.wait(30)
+        return embed(texts)
+
+    done: list[int] = []
+    taking = threading.Thread(
+        target=lambda: done.append(other.reindex("docs", NEW_PRINT, take_over_and_wait, quiet))
+    )
+
+    def sleep(texts: Sequence[str]) -> Vectors:
+        taking.start()
+        assert copying.wait(30)
+        return embed(texts)
+
+    with pytest.raises(StoreError, match="cannot be|took over"):
+        slow.reindex("docs", "new/8/normalised/3", sleep, quiet)
+    ChromaStore(place).close()  # nor does a replica that starts
+    woken.set()
+    taking.join()
+    assert done == [30]
+    other.check("docs", NEW_PRINT)
+    assert slow.chunks("docs", "aaaa") == chunks("aaaa", 30)
+    assert other.collections() == ("docs",)
+    slow.close()
+    other.close()

@@ -6,9 +6,11 @@ want 16 GB of memory.
 
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +20,7 @@ import pytest
 from specrag.vllm.machine import free_ports
 
 pytestmark = pytest.mark.vllm
+TRACKER = re.compile("resource_tracker")
 ROOT = Path(__file__).resolve().parents[2]
 
 
@@ -43,14 +46,16 @@ def test_the_command_starts_both_with_keys_and_sigterm_leaves_nothing(
             for server, key in zip(document["servers"], ("key-1", "key-2"), strict=True):
                 assert _complete(server, "wrong").status_code == 401
                 assert _complete(server, key).is_success
-            assert len(_processes(model_path, first, second)) == 2
+            groups = _groups(model_path, first, second)
+            assert len(groups) == 2
+            assert len(_members(groups)) > 2, "an engine of its own beside each server"
             process.send_signal(signal.SIGTERM)
             _, told = process.communicate(timeout=60)
         finally:
             process.terminate()
     assert "drafter: ready after" in told
     assert "Traceback" not in told
-    assert _processes(model_path, first, second) == []
+    assert _members(groups) == []
     with pytest.raises(httpx.ConnectError):
         httpx.get(document["servers"][0]["url"])
 
@@ -77,18 +82,35 @@ def _document(process: subprocess.Popen[str]) -> dict[str, Any]:
     pytest.fail(process.stderr.read())
 
 
-def _processes(model: Path, *ports: int) -> list[int]:
-    """The processes whose command line holds the model and one of the ports."""
-    found = []
+def _groups(model: Path, *ports: int) -> set[int]:
+    """The process groups of the servers: those whose command line holds the model and one of the ports."""
+    wanted = {str(port) for port in ports}
+    return {
+        group
+        for _, group, words in _running()
+        if {"--served-model-name", str(model)} <= {*words} and wanted & {*words}
+    }
+
+
+def _members(groups: set[int]) -> list[int]:
+    """All that run in these groups, also engines and workers, whose titles tell neither model nor port.
+
+    Python's resource tracker ends by itself, a little later.
+    """
+    return [
+        pid for pid, group, words in _running() if group in groups and not any(map(TRACKER.search, words))
+    ]
+
+
+def _running() -> Iterator[tuple[int, int, list[str]]]:
+    """Number, process group and command line of every process that is not only waiting to be collected."""
     for folder in Path("/proc").iterdir():
+        if not folder.name.isdigit():
+            continue
         try:
+            state, _, group = (folder / "stat").read_text(errors="replace").rpartition(")")[2].split()[:3]
             words = (folder / "cmdline").read_bytes().decode(errors="replace").split("\0")
         except OSError:
             continue
-        if (
-            "--served-model-name" in words
-            and str(model) in words
-            and {str(port) for port in ports} & {*words}
-        ):
-            found.append(int(folder.name))
-    return found
+        if state not in "ZX":
+            yield int(folder.name), int(group), words
