@@ -1,5 +1,6 @@
 """A Chroma server that is down, restarted, silent, guarded or something else: right afterwards, or one sentence."""
 
+import asyncio
 import logging
 import shutil
 import threading
@@ -20,6 +21,8 @@ from specrag.build import Parts
 from specrag.config import load_settings
 from specrag.doctor import diagnose
 from specrag.errors import StoreError, StoreUnreachable
+from specrag.models.scripted import ScriptedModel
+from specrag.pipelines.base import Request
 from specrag.retrieval.address import ChromaServer
 from specrag.retrieval.chroma import ChromaStore
 from specrag.types import Chunk
@@ -374,3 +377,30 @@ def test_a_file_that_another_replica_stored_a_moment_later_is_stored(server: Chr
         assert store.count("docs") == 6
         store.close()
         other.close()
+
+
+def test_a_silent_server_holds_up_neither_the_deadlines_nor_anything_else(
+    mortal: ChromaProcess, tmp_path: Path, embedder_path: Path
+) -> None:
+    """Stuck requests held all threads that the loop has for such work, so no other run came to its end."""
+    settings = load_settings(
+        {}, home=tmp_path / "home", embedder=str(embedder_path), threads=1, chroma_url=mortal.url,
+        chroma_timeout_s=60.0, deadline_s=1.0, concurrent_runs=64,
+    )  # fmt: skip
+    model = ScriptedModel(lambda _text: {"rationale": "x", "answer": "y"})
+    parts = Parts(settings, drafter=model, verifier=model)
+    parts.store.ensure_collection("docs", parts.embedder.fingerprint)
+    pipeline, runs = parts.pipeline("standard"), parts.runs
+
+    async def ask_many() -> tuple[float, list[str]]:
+        began = time.monotonic()
+        started = [runs.start(pipeline, Request(question="Why?", collection="docs")) for _ in range(40)]
+        traces = [[trace async for trace in runs.follow(one, every_s=0.1)][-1] for one in started]
+        return time.monotonic() - began, [trace.error.message if trace.error else "" for trace in traces]
+
+    mortal.pause()
+    seconds, messages = asyncio.run(ask_many())
+    mortal.resume()
+    assert all("SPECRAG_DEADLINE_S" in message for message in messages)
+    assert seconds < 15
+    parts.close()
