@@ -109,6 +109,9 @@ class Settings(BaseSettings):
     chroma_tenant: str = Field("default_tenant", min_length=1)
     chroma_database: str = Field("default_database", min_length=1)
     chroma_token: SecretStr | None = Field(default=None, description="Token that the Chroma server wants.")
+    chroma_timeout_s: float = Field(
+        default=15.0, gt=0, le=3600, description="Longest silence of the Chroma server within a request."
+    )
 
     precision: Precision = Field(
         "float16",

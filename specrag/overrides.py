@@ -15,7 +15,7 @@ _LOADED: Final = frozenset({
     "chunk_tokens", "chunk_overlap", "max_file_mb", "max_pages", "max_characters", "abandoned_s",
     "drafter_url", "drafter_key", "drafter_tokenizer", "verifier_url", "verifier_key", "verifier_tokenizer",
     "server_ca", "connect_timeout_s", "stall_timeout_s",
-    "chroma_url", "chroma_tenant", "chroma_database", "chroma_token",
+    "chroma_url", "chroma_tenant", "chroma_database", "chroma_token", "chroma_timeout_s",
 })  # fmt: skip
 """Settings that weights, servers, store or queue were built from."""
 

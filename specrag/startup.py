@@ -80,8 +80,12 @@ class Startup:
                 self._patiently(step)
         except SpecragError as error:
             self._set(StartupState(message=str(error), failed=True))
-        except Exception as error:
-            self._set(StartupState(message=f"The start failed: {error!r}.", failed=True))
+        except Exception as error:  # what it says may hold a secret, so only the log has it
+            self._set(
+                StartupState(
+                    message=f"The start failed ({type(error).__name__}); the log says more.", failed=True
+                )
+            )
             raise
         else:
             self._set(StartupState(message="Ready", fraction=1.0, ready=True))

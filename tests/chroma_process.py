@@ -52,8 +52,20 @@ class ChromaProcess:
             time.sleep(0.05)
 
     def kill(self) -> None:
-        """SIGKILL, as a machine that loses its power."""
+        """SIGKILL: what the server had handed to the operating system stays, as it would not after a power cut."""
         self.stop(signal.SIGKILL)
+
+    def pause(self) -> None:
+        """Let it fall silent: connections are taken, nothing is answered."""
+        self._signal(signal.SIGSTOP)
+
+    def resume(self) -> None:
+        """Let it go on."""
+        self._signal(signal.SIGCONT)
+
+    def _signal(self, what: signal.Signals) -> None:
+        if self._process is not None:
+            self._process.send_signal(what)
 
     def stop(self, how: signal.Signals = signal.SIGTERM) -> None:
         """End it and wait until it is gone."""

@@ -52,12 +52,27 @@ def test_the_token_goes_where_the_server_looks_for_it_and_is_not_shown() -> None
     assert "s3cret" not in repr(own)
 
 
+def test_a_token_is_kept_without_its_line_end() -> None:
+    settings = load_settings({}, chroma_url="http://chroma:8000", chroma_token=" s3cret\n")
+    assert server_of(settings).headers == {"Authorization": "Bearer s3cret"}
+    empty = load_settings({}, chroma_url="http://chroma:8000", chroma_token=" ")
+    assert server_of(empty).headers == {}
+
+
+@pytest.mark.parametrize("token", ["s3cret-\u200b", "s3cret-tök", "s3cret\nmore", "s3cret\x7f"])
+def test_a_token_that_no_header_can_carry_is_one_sentence_that_does_not_repeat_it(token: str) -> None:
+    settings = load_settings({}, chroma_url="http://chroma:8000", chroma_token=token)
+    with pytest.raises(UsageError, match="SPECRAG_CHROMA_TOKEN") as caught:
+        server_of(settings)
+    assert "s3cret" not in f"{caught.value!r} {caught.value.__context__!r}"
+
+
 def test_the_settings_reach_the_server() -> None:
     environment = {
         "SPECRAG_CHROMA_URL": "http://chroma:8000",
         "SPECRAG_CHROMA_TENANT": "acme",
         "SPECRAG_CHROMA_DATABASE": "manuals",
-        "SPECRAG_STALL_TIMEOUT_S": "7",
+        "SPECRAG_CHROMA_TIMEOUT_S": "7",
         "SPECRAG_CONNECT_TIMEOUT_S": "2",
     }
     with pytest.MonkeyPatch.context() as patch:

@@ -6,7 +6,9 @@ A step yields the events of what it does. What it found is read off afterwards, 
 import asyncio
 from collections.abc import AsyncGenerator, Callable, Sequence
 from contextlib import aclosing
+from functools import partial
 
+from specrag.background import detached
 from specrag.direct import write_answer
 from specrag.errors import ModelError, UsageError
 from specrag.events import Decided, Event, PassagesRetrieved, SpanStarted
@@ -49,13 +51,13 @@ class Retrieval:
         yield span
         step = t.start("embed", span)
         yield step
-        vector = await asyncio.to_thread(retriever.embed, query, self._collection)
+        # Detached: a store that is silent must hold no thread that other runs and the page need.
+        vector = await detached(partial(retriever.embed, query, self._collection))
         yield t.end(step)
         step = t.start("search", span)
         yield step
-        self.found = await asyncio.to_thread(
-            retriever.search, vector, self._collection, self._tools.settings.retrieve
-        )
+        wanted = self._tools.settings.retrieve
+        self.found = await detached(partial(retriever.search, vector, self._collection, wanted))
         found = self.found.passages
         if not found:
             raise UsageError(

@@ -24,7 +24,7 @@ class ChromaServer:
     ca: Path | None = None
     """File of the authority that signed its certificate; None trusts those of the system."""
     connect_s: float = 5.0
-    stall_s: float = 120.0
+    stall_s: float = 15.0
     """Longest silence within one request."""
     patience_s: float = 10.0
     """How long a request is tried again while the server cannot be reached: the time of a restart."""
@@ -46,17 +46,25 @@ def server_of(settings: Settings) -> ChromaServer:
     """The server of the settings.
 
     Raises:
-        UsageError: SPECRAG_CHROMA_URL is no address of a server.
+        UsageError: SPECRAG_CHROMA_URL is no address of a server, or SPECRAG_CHROMA_TOKEN no token.
     """
     return ChromaServer(
         url=_checked(settings.chroma_url),
         tenant=settings.chroma_tenant,
         database=settings.chroma_database,
-        token=settings.chroma_token,
+        token=_token(settings.chroma_token),
         ca=settings.server_ca,
         connect_s=settings.connect_timeout_s,
-        stall_s=settings.stall_timeout_s,
+        stall_s=settings.chroma_timeout_s,
     )
+
+
+def _token(given: SecretStr | None) -> SecretStr | None:
+    """The token without the line end that files have; never shown when it is wrong."""
+    secret = given.get_secret_value().strip() if given is not None else ""
+    if not (secret.isascii() and secret.isprintable()):
+        raise UsageError("SPECRAG_CHROMA_TOKEN holds characters that no token has; copy it again.")
+    return SecretStr(secret) if secret else None
 
 
 def _checked(url: str) -> str:

@@ -56,7 +56,7 @@ class Catalogue:
         """The lines of a collection, or of some documents in it; the newest of a document comes first."""
         found: list[Line] = []
         for where in _conditions(collection, document_ids):
-            found += _lines(self._lines.get(where=where, include=["metadatas"]))
+            found += _lines(self._lines.get(where=where, include=["metadatas"]), collection)
         return sorted(found, key=_age, reverse=True)
 
     def newest(self, collection: str, document_ids: Iterable[str] | None = None) -> dict[str, Line]:
@@ -68,15 +68,13 @@ class Catalogue:
         return self.newest(collection, [document_id]).get(document_id)
 
     def counting(self, collection: str, editions: Iterable[tuple[str, str]]) -> set[tuple[str, str]]:
-        """Which of these editions, as (document, edition), are ready; of one document only the newest.
+        """Which of these editions, as (document, edition), count: the newest of each document that is ready.
 
-        By the ids of the lines, because each question of a visitor asks this: a condition takes 4 ms.
+        By document, because the newest edition of one may be none of these.
         """
-        found: list[Line] = []
-        for some in batches(sorted(_key(collection, *edition) for edition in editions)):
-            found += _lines(self._lines.get(ids=some, include=["metadatas"]))
-        newest = {line.document.id: line.edition for line in sorted(found, key=_age)}
-        return set(newest.items())
+        asked = set(editions)
+        newest = self.newest(collection, {document_id for document_id, _ in asked})
+        return asked & {(document_id, line.edition) for document_id, line in newest.items()}
 
     def all(self, collection: str) -> list[DocumentInfo]:
         """The documents of a collection, newest first."""
@@ -89,7 +87,7 @@ def batches(ids: Sequence[str]) -> Iterator[list[str]]:
     return (list(ids[start : start + BATCH]) for start in range(0, len(ids), BATCH))
 
 
-def _lines(found: Any) -> list[Line]:
+def _lines(found: Any, collection: str) -> list[Line]:
     return [
         Line(
             document=records.to_document(row),
@@ -97,6 +95,7 @@ def _lines(found: Any) -> list[Line]:
             stamp=int(row.get("stamp", 0)),
         )
         for row in found["metadatas"]
+        if row["collection"] == collection
     ]
 
 
@@ -109,7 +108,7 @@ def _conditions(collection: str, document_ids: Iterable[str] | None) -> Iterator
         yield {"collection": collection}
         return
     for some in batches(sorted(document_ids)):
-        yield {"$and": [{"collection": collection}, {"document_id": {"$in": some}}]}
+        yield {"document_id": {"$in": some}}  # with the collection in it Chroma takes twice as long
 
 
 def _key(collection: str, document_id: str, edition: str) -> str:

@@ -58,7 +58,7 @@ class Editions:
                 return None
             work.leave()  # until all of it is gone
             removed = 0
-            for line in lines:
+            for line in reversed(lines):  # the newest last: without it the one before would count
                 self._catalogue.remove(collection, document_id, line.edition)
                 removed += remove_edition(target, document_id, line.edition)
             gone = {(document_id, line.edition) for line in lines}
@@ -77,10 +77,10 @@ class Editions:
             target = self._target(collection)
             try:
                 self._write(target, work, chunks, vectors)
-                self._catalogue.put(collection, document, edition, self._underway.clock())
+                self._catalogue.put(collection, document, edition, self._stamp(collection, document.id))
                 stands = work.stands()  # after the line: who removes rows looks for it after taking the note
                 if stands:
-                    _check_whole(target, document, edition, len(chunks))
+                    self._check_whole(target, document, work, len(chunks))
             except BaseException:
                 self._undo(target, work)
                 raise
@@ -89,6 +89,24 @@ class Editions:
                 return False
             self._replace_older(target, work)
             return True
+
+    def _stamp(self, collection: str, document_id: str) -> int:
+        """Now, or later than every line of the document if the clock was set back meanwhile."""
+        lines = self._catalogue.lines(collection, [document_id])
+        return max([self._underway.clock(), *(line.stamp + 1 for line in lines)])
+
+    def _check_whole(self, target: "Collection", document: DocumentInfo, work: Work, written: int) -> None:
+        """Read back that every row is there before anybody is told so."""
+        note = work.note
+        found = len(target.get(where={"edition": note.writer}, include=[])["ids"])
+        if found == written:
+            return
+        line = self._catalogue.line(note.collection, document.id)
+        if line is None or line.edition == note.writer:
+            raise StoreError(
+                f"Only {found} of {written} chunks of {document.source} have arrived; add it again."
+            )
+        # Otherwise another process has put in a newer edition, and removes ours.
 
     def _write(self, target: "Collection", work: Work, chunks: Sequence[Chunk], vectors: Vectors) -> None:
         edition = work.note.writer
@@ -125,10 +143,3 @@ class Editions:
                     remove_edition(target, note.document_id, line.edition)
         except StoreError:
             work.leave()
-
-
-def _check_whole(target: "Collection", document: DocumentInfo, edition: str, written: int) -> None:
-    """Read back that every row is there before anybody is told so."""
-    found = len(target.get(where={"edition": edition}, include=[])["ids"])
-    if found != written:
-        raise StoreError(f"Only {found} of {written} chunks of {document.source} have arrived; add it again.")

@@ -71,21 +71,21 @@ class Nearest:
         total = target.count() if k > 0 else 0
         if total == 0:
             return []
-        rows = self._rows(target) if total <= _EXACT else None
         hidden: set[tuple[str, str]] = set()
         while True:
+            # Read again when something was hidden: what takes its place may have come in just now.
+            rows = self._rows(target) if total <= _EXACT else None
             hits = (
                 _by_index(target, vector, min(k, total), hidden)
                 if rows is None
                 else _exact(target.name, rows, vector, k, hidden)
             )
-            seen = {hit.key for hit in hits}
+            seen = {hit.key for hit in hits} | hidden
             unready = seen - counting(seen)
-            if unready <= hidden:
-                found = (hit for hit in hits if hit.key not in hidden)
-                passages = [records.to_passage(hit.chunk, hit.similarity) for hit in found]
+            if unready == hidden:
+                passages = [records.to_passage(hit.chunk, hit.similarity) for hit in hits]
                 return sorted(passages, key=lambda passage: (-passage.score, passage.id))
-            hidden |= unready
+            hidden = unready
 
     def _rows(self, target: "Collection") -> _Rows:
         ids = sorted(target.get(include=[])["ids"])

@@ -8,7 +8,7 @@ import ssl
 import threading
 import time
 from typing import Any
-from urllib.parse import quote
+from urllib.parse import quote, urlsplit
 
 import chromadb.errors
 import httpx
@@ -105,6 +105,7 @@ class _Api(FastAPI):
             timeout=httpx.Timeout(server.stall_s, connect=server.connect_s),
             limits=self.http_limits,
             verify=_trust(server),
+            trust_env=not _is_here(server.url),  # no proxy reaches our own loopback
             headers={**self._header, **server.headers},
         )
 
@@ -217,6 +218,10 @@ def _trust(server: ChromaServer) -> ssl.SSLContext | bool:
         raise StoreError(
             f"SPECRAG_SERVER_CA cannot be read ({error.strerror or error}); name a PEM file of certificates."
         ) from error
+
+
+def _is_here(url: str) -> bool:
+    return (urlsplit(url).hostname or "") in ("localhost", "127.0.0.1", "::1")
 
 
 def _reason(error: httpx.TransportError, server: ChromaServer) -> str:

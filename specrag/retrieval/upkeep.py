@@ -98,13 +98,21 @@ def _remove_orphans(target: "Collection", catalogue: Catalogue, underway: UnderW
 
 
 def _remove_unnamed(target: "Collection", where: Any, catalogue: Catalogue, underway: UnderWay) -> None:
-    """Remove editions without a line and without a writer.
+    """Remove editions without a writer that do not count: without a line, or replaced.
 
     The order of the three questions matters: who wrote a row that we saw had left a note before, and takes
     the note away only after the line is there.
     """
     rows = rows_of(target, where)
     written = {(note.document_id, note.writer) for note in underway.live(target.name)}
-    ready = {(line.document.id, line.edition) for line in catalogue.lines(target.name)}
+    lines = catalogue.lines(target.name)
+    newest = {line.document.id: line.edition for line in reversed(lines)}
+    # While the newest line is its writer's, who may still take it back, the one before stays.
+    sure = {identity for identity, edition in newest.items() if (identity, edition) not in written}
+    ready = {(line.document.id, line.edition) for line in lines if line.document.id not in sure}
+    ready |= newest.items()
+    for line in lines:
+        if (line.document.id, line.edition) not in ready:
+            catalogue.remove(target.name, line.document.id, line.edition)
     for key in rows.keys() - written - ready:
         remove_rows(target, rows[key])

@@ -378,7 +378,7 @@ def test_a_reindex_that_was_taken_for_dead_takes_nothing_along(place: ChromaServ
         assert copying.wait(30)
         return embed(texts)
 
-    with pytest.raises(StoreError, match="cannot be|took over"):
+    with pytest.raises(StoreError, match=r"cannot be|took over"):
         slow.reindex("docs", "new/8/normalised/3", sleep, quiet)
     ChromaStore(place).close()  # nor does a replica that starts
     woken.set()

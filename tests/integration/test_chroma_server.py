@@ -1,11 +1,12 @@
 """A Chroma server that is down, restarted, silent, guarded or something else: right afterwards, or one sentence."""
 
+import asyncio
 import logging
 import shutil
 import threading
 import time
 import uuid
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import replace
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -20,6 +21,8 @@ from specrag.build import Parts
 from specrag.config import load_settings
 from specrag.doctor import diagnose
 from specrag.errors import StoreError, StoreUnreachable
+from specrag.models.scripted import ScriptedModel
+from specrag.pipelines.base import Request
 from specrag.retrieval.address import ChromaServer
 from specrag.retrieval.chroma import ChromaStore
 from specrag.types import Chunk
@@ -51,6 +54,8 @@ class Gate(BaseHTTPRequestHandler):
     refuses_databases: ClassVar[bool] = False
     busy: ClassVar[list[int]] = []
     """Answers to give before the next right one."""
+    watch: ClassVar[Callable[[str], int | None]]
+    """Told the path of each request; may say with which status to answer it instead."""
 
     def handle_request(self) -> None:
         if self.busy:
@@ -58,6 +63,9 @@ class Gate(BaseHTTPRequestHandler):
             self.answer(self.busy.pop(), b"come again")
         elif self.headers.get("Authorization") != f"Bearer {TOKEN}":
             self.answer(401, b"who are you?")
+        elif (status := type(self).watch(self.path)) is not None:
+            self.rfile.read(int(self.headers.get("Content-Length", 0)))
+            self.answer(status, b"not this")
         elif self.refuses_databases and self.command == "POST" and self.path.endswith("/databases"):
             self.answer(400, b'{"error": "InvalidArgumentError", "message": "not in your plan"}')
         else:
@@ -96,11 +104,16 @@ def listening(handler: type[BaseHTTPRequestHandler]) -> Iterator[str]:
 
 @contextmanager
 def gate(
-    server: ChromaProcess, *, refuses_databases: bool = False, busy: list[int] | None = None
+    server: ChromaProcess,
+    *,
+    refuses_databases: bool = False,
+    busy: list[int] | None = None,
+    watch: Callable[[str], int | None] = lambda _path: None,
 ) -> Iterator[ChromaServer]:
     class Here(Gate):
         behind = server.url
 
+    Here.watch = staticmethod(watch)
     Here.refuses_databases, Here.busy = refuses_databases, busy if busy is not None else []
     with listening(Here) as url:
         database = f"test-{uuid.uuid4().hex}"
@@ -323,3 +336,71 @@ def test_closing_ends_the_patience(mortal: ChromaProcess) -> None:
     with pytest.raises(StoreError, match="was closed"):
         store.query("docs", unit(1)[0], 1)
     assert time.monotonic() - began < 10
+
+
+def test_a_replaced_edition_is_never_found_though_it_could_not_be_removed(server: ChromaProcess) -> None:
+    """The server goes away between the new line and the removal of the old one: both lines stay."""
+    away: list[str] = []
+    with gate(server, watch=lambda path: 503 if path.endswith(tuple(away)) else None) as place:
+        store = ChromaStore(place)
+        put(store, "aaaa", 5)
+        away.append("/delete")
+        put(store, "aaaa", 2)
+        away.clear()
+        assert store.count("docs") == 7
+        near_a_removed_one = unit(4)[0]
+        assert store.query("docs", near_a_removed_one, 1)[0].id in ("aaaa-00000", "aaaa-00001")
+        assert len(store.query("docs", near_a_removed_one, 9)) == 2
+        ChromaStore(replace(place, silence_s=0.0)).close()
+        assert store.count("docs") == 2
+        assert store.chunks("docs", "aaaa") == chunks("aaaa", 2)
+        store.close()
+
+
+def test_a_file_that_another_replica_stored_a_moment_later_is_stored(server: ChromaProcess) -> None:
+    """The other one removes our edition as the older one, after our line and before we have read back."""
+    seen: list[str] = []
+
+    def between(path: str) -> None:
+        seen.append(path.rpartition("/")[2])
+        if seen.count("upsert") == 3 and seen[-1] == "get":  # the note, the rows, the line
+            seen.clear()
+            put(other, "aaaa", 5)
+
+    with gate(server, watch=between) as place:
+        store, other = ChromaStore(place), ChromaStore(server.place(database=place.database))
+        put(other, "more", 1)
+        store.ensure_collection("docs", PRINT)
+        seen.clear()
+        store.add("docs", info("aaaa", 5), chunks("aaaa", 5), unit(*range(5)))
+        assert store.chunks("docs", "aaaa") == chunks("aaaa", 5)
+        assert store.count("docs") == 6
+        store.close()
+        other.close()
+
+
+def test_a_silent_server_holds_up_neither_the_deadlines_nor_anything_else(
+    mortal: ChromaProcess, tmp_path: Path, embedder_path: Path
+) -> None:
+    """Stuck requests held all threads that the loop has for such work, so no other run came to its end."""
+    settings = load_settings(
+        {}, home=tmp_path / "home", embedder=str(embedder_path), threads=1, chroma_url=mortal.url,
+        chroma_timeout_s=60.0, deadline_s=1.0, concurrent_runs=64,
+    )  # fmt: skip
+    model = ScriptedModel(lambda _text: {"rationale": "x", "answer": "y"})
+    parts = Parts(settings, drafter=model, verifier=model)
+    parts.store.ensure_collection("docs", parts.embedder.fingerprint)
+    pipeline, runs = parts.pipeline("standard"), parts.runs
+
+    async def ask_many() -> tuple[float, list[str]]:
+        began = time.monotonic()
+        started = [runs.start(pipeline, Request(question="Why?", collection="docs")) for _ in range(40)]
+        traces = [[trace async for trace in runs.follow(one, every_s=0.1)][-1] for one in started]
+        return time.monotonic() - began, [trace.error.message if trace.error else "" for trace in traces]
+
+    mortal.pause()
+    seconds, messages = asyncio.run(ask_many())
+    mortal.resume()
+    assert all("SPECRAG_DEADLINE_S" in message for message in messages)
+    assert seconds < 15
+    parts.close()
