@@ -8,7 +8,7 @@ import pytest
 from specrag.errors import ModelError
 from specrag.models.base import End, Piece, ScoreRequest
 from specrag.models.render import Rendered
-from specrag.models.server.model import _scores
+from specrag.models.server.scores import scores_of
 from specrag.models.server.wire import Reading
 from specrag.prompts import REFLECTION_CHOICE, verify_conversation
 from tests.fake_server.faults import Fault
@@ -103,10 +103,10 @@ def test_an_option_that_is_not_even_among_the_likeliest_is_a_bound_and_said() ->
     item = Rendered(ids=(1, 2), spans={})
     options = {"yes": {7}, "no": {8}}
     reading = Reading(prompt=None, following={7: math.log(0.6), 5: math.log(0.3), 6: math.log(0.01)})
-    scores = _scores(item, reading, options, ())
+    scores = scores_of(item, reading, options, ())
     assert scores.choice == {"yes": pytest.approx(0.6), "no": pytest.approx(0.01)}
     assert "a bound" in scores.notes[0]
     known = Reading(prompt=None, following={7: math.log(0.6), 8: math.log(0.3)})
-    assert _scores(item, known, options, ()).notes == ()
+    assert scores_of(item, known, options, ()).notes == ()
     neither = Reading(prompt=None, following={5: math.log(0.3)})
-    assert _scores(item, neither, options, ()).choice == {"yes": 0.0, "no": 0.0}
+    assert scores_of(item, neither, options, ()).choice == {"yes": 0.0, "no": 0.0}

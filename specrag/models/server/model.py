@@ -6,30 +6,25 @@ nothing but the token whose probabilities answer a choice.
 """
 
 import asyncio
-import math
 import threading
-from collections import Counter
-from collections.abc import AsyncGenerator, Mapping, Sequence
+from collections.abc import AsyncGenerator, Sequence
 from contextlib import aclosing, suppress
-from dataclasses import replace
 from typing import Any
 
 from specrag.errors import ContextTooLong, ModelError
 from specrag.models.base import (
     Begin,
-    Choice,
     Conversation,
     End,
     Line,
     Output,
-    ScoredToken,
     ScoreRequest,
     TokenScores,
 )
-from specrag.models.render import Rendered
 from specrag.models.server.access import Access
 from specrag.models.server.asking import Asking, Server
 from specrag.models.server.faults import Fault, raised
+from specrag.models.server.scores import first_tokens, numbered, scores_of
 from specrag.models.server.vocabulary import OwnVocabulary, ServedVocabulary, Vocabulary
 from specrag.models.server.wire import Reading, Token
 from specrag.models.server.writing import Writing
@@ -37,10 +32,6 @@ from specrag.types import ModelInfo
 
 _LABEL_ROOM = 16
 """Tokens kept free for the label of a line."""
-_BOUND = (
-    "The verifier's server names the likeliest tokens only, and Yes or No is not among them for every draft: "
-    "self-reflection is then a bound."
-)
 
 
 class ServerModel:
@@ -210,7 +201,7 @@ class ServerModel:
         await self._prefetch([request.conversation for request in requests])
         rendered = [(await vocabulary.render(request.conversation))[1] for request in requests]
         self._check(max(len(item.ids) for item in rendered), 1)
-        options = [await _first_tokens(request.choice, vocabulary) for request in requests]
+        options = [await first_tokens(request.choice, vocabulary) for request in requests]
         wanted = sorted({token for option in options for tokens in option.values() for token in tokens})
         prompts = [item.ids for item in rendered]
         readings, notes = await self._asking.attempt(
@@ -218,9 +209,9 @@ class ServerModel:
         )
         if any(isinstance(token, str) for reading in readings for token in reading.following):
             texts = {token: await vocabulary.decode([token]) for token in wanted}
-            readings = [_numbered(reading, texts) for reading in readings]
+            readings = [numbered(reading, texts) for reading in readings]
         return [
-            _scores(item, reading, option, notes)
+            scores_of(item, reading, option, notes)
             for item, reading, option in zip(rendered, readings, options, strict=True)
         ]
 
@@ -273,26 +264,6 @@ def _broken(writing: Writing | None, error: str) -> End:
     return End(finish_reason="error", completion_tokens=written, error=error)
 
 
-async def _first_tokens(choice: Choice | None, vocabulary: Vocabulary) -> dict[str, set[int]]:
-    """First tokens of each option's spellings, without those that begin several options."""
-    if choice is None:
-        return {}
-    first = {
-        option: {ids[0] for ids in await vocabulary.encode(spellings)}
-        for option, spellings in choice.options.items()
-    }
-    counts = Counter(token for tokens in first.values() for token in tokens)
-    return {option: {token for token in tokens if counts[token] == 1} for option, tokens in first.items()}
-
-
-def _numbered(reading: Reading, texts: Mapping[int, str]) -> Reading:
-    """The same by ids, of a server that names likely tokens by their texts."""
-    following: dict[int | str, float] = {
-        token: reading.following[text] for token, text in texts.items() if text in reading.following
-    }
-    return replace(reading, following=following)
-
-
 async def _model_of(server: Server) -> str:
     return server.abilities.model
 
@@ -302,25 +273,3 @@ async def _read(
 ) -> tuple[list[Reading], tuple[str, ...]]:
     """What a server reads, with what it cannot do: of a pool, another one may be able."""
     return await server.read(prompts, wanted), server.abilities.notes
-
-
-def _scores(
-    item: Rendered, reading: Reading, options: dict[str, set[int]], notes: tuple[str, ...]
-) -> TokenScores:
-    """Scores of one request; without spans where the server says nothing of prompts."""
-    spans: dict[str, tuple[ScoredToken, ...]] = {}
-    if reading.prompt is not None:
-        for name, (start, end) in item.spans.items():
-            found = [token for token in reading.prompt[start:end] if token is not None]
-            spans[name] = tuple(ScoredToken(text=text, logprob=min(value, 0.0)) for text, value in found)
-    following = reading.following
-    choice = {
-        option: math.fsum(math.exp(following[token]) for token in tokens if token in following)
-        for option, tokens in options.items()
-    }
-    if any(choice.values()) and not all(choice.values()):
-        # an option that is not even among the likeliest tokens is at most as likely as the last of them
-        least = math.exp(min(following.values()))
-        choice = {option: value or least for option, value in choice.items()}
-        notes = (*notes, _BOUND)
-    return TokenScores(spans=spans, choice=choice, prompt_tokens=len(item.ids), notes=notes)
