@@ -8,7 +8,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-from specrag.errors import DocumentError, StoreError
+from specrag.errors import DocumentError, StoreError, StoreUnreachable
 from specrag.ingest.index import Indexer
 from specrag.library import SAMPLE
 from specrag.retrieval.base import VectorStore
@@ -43,6 +43,7 @@ def ensure_sample(indexer: Indexer, progress: Callable[[int, int], None] = _igno
 
     Raises:
         DocumentError: a page cannot be read.
+        StoreUnreachable: the store's server is away; what is missing is added the next time.
     """
     pages = sorted(FOLDER.glob("*.md"))
     if not pages:
@@ -53,6 +54,8 @@ def ensure_sample(indexer: Indexer, progress: Callable[[int, int], None] = _igno
     for done, page in enumerate(pages):
         progress(done, len(pages))
         result = indexer.ingest(page, page.name, SAMPLE)
+        if result.reason == StoreUnreachable.kind:
+            raise StoreUnreachable(result.error)
         if result.document_id is None:
             raise DocumentError(result.reason or "corrupt", f"The sample page {page.name}: {result.error}")
         wanted.add(result.document_id)

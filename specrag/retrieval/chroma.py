@@ -207,6 +207,8 @@ class ChromaStore:
     ) -> int:
         """Give every chunk a vector of another embedder; the old ones serve until all are in."""
         with self._write:
+            with translated("The remains of failed writes cannot be removed"):
+                self._sweep_now_and_then()
             metadata = {**(self._collection(collection).metadata or {}), _FINGERPRINT: fingerprint}
             work = Reindexing(client=self._client, underway=self._underway, embed=embed, progress=progress)
             done = work.run(collection, lambda: self._collection(collection), metadata)
@@ -231,7 +233,7 @@ class ChromaStore:
         return self._client.heartbeat() // 1_000_000
 
     def _sweep_now_and_then(self) -> None:
-        if time.monotonic() - self._swept > self._opened.silence_s:
+        if self._underway.untidy or time.monotonic() - self._swept > self._opened.silence_s:
             self._swept = time.monotonic()
             sweep(self._client, self._catalogue, self._underway)
 

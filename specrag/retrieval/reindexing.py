@@ -23,6 +23,11 @@ if TYPE_CHECKING:
     from chromadb.api.client import Client
     from chromadb.api.models.Collection import Collection
 
+_LONG_S = 900.0
+"""The longest wait for who is writing; longer than a server's `silence_s`, after which a writer is dead."""
+_SHORT_S = 30.0
+"""The longest wait during a switch; shorter than the patience of writers, who wait for it."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reindexing:
@@ -70,16 +75,23 @@ class Reindexing:
 
     def _copied(self, source: "Collection", fresh: "Collection", claim: Work) -> int:
         """Copy while others write, then what they left behind while nobody does; the number of rows."""
-        self._catch_up(source, fresh, claim)
-        with translated("The collection cannot be switched"):
-            claim.switch()
-            self.underway.await_writers(claim)
         total = self._catch_up(source, fresh, claim)
-        if not claim.stands():
+        with translated("The end of other writers cannot be seen"):
+            # Before the switch, for which others wait: the note of a writer that was killed stays for long.
+            self._await_writers(claim, total, limit_s=_LONG_S)
+            claim.switch()
+            self._await_writers(claim, total, limit_s=_SHORT_S)
+        total = self._catch_up(source, fresh, claim)
+        with translated("The claim cannot be read"):
+            stands = claim.stands()
+        if not stands:
             raise StoreError(
                 f"{source.name} took so long to be indexed anew that another process took over; try again."
             )
         return total
+
+    def _await_writers(self, claim: Work, total: int, *, limit_s: float) -> None:
+        self.underway.await_writers(claim, lambda: self.progress(total, total), limit_s=limit_s)
 
     def _catch_up(self, source: "Collection", fresh: "Collection", claim: Work) -> int:
         """Bring the copy to the rows that there are now; their number."""

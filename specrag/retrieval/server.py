@@ -66,11 +66,10 @@ def look(server: ChromaServer) -> str:
     """
     api = _reached(server)
     try:
-        version = api.get_version()
         state = "is there" if _has_database(api, server) else "is made at the first start, if it lets us"
     finally:
         api.hang_up()
-    return f"Chroma {version} at {server.url}; database {server.database} of {server.tenant} {state}"
+    return f"Chroma at {server.url}; database {server.database} of {server.tenant} {state}"
 
 
 def _reached(server: ChromaServer) -> "_Api":

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 import numpy as np
 
 from specrag.errors import StoreError, StoreLocked
+from specrag.retrieval.client import translated
 
 if TYPE_CHECKING:
     from chromadb.api.models.Collection import Collection
@@ -50,6 +51,13 @@ class UnderWay:
         self._notes = notes
         self.clock = clock
         self._silence_s = silence_s
+        self._left: set[tuple[str, str]] = set()
+        """Notes that this process itself has left behind, as (id, writer)."""
+
+    @property
+    def untidy(self) -> bool:
+        """Whether this process has left something behind."""
+        return bool(self._left)
 
     def clear(self) -> None:
         """Take all notes away: their writers are known to be dead."""
@@ -60,16 +68,15 @@ class UnderWay:
     def forget(self, note: Note) -> None:
         """Take one note away, and not that of somebody who came after its writer."""
         self._notes.delete(ids=[note.id], where={"writer": note.writer})
+        self._left.discard((note.id, note.writer))
 
     def live(self, collection: str) -> list[Note]:
         """The notes of a collection whose writers are at work."""
-        oldest = self._oldest()
-        return [note for note in self._read(collection) if note.stamp >= oldest]
+        return self._sorted_out(collection)[0]
 
     def stale(self) -> list[Note]:
-        """The notes of all collections whose writers are silent."""
-        oldest = self._oldest()
-        return [note for note in self._read(None) if note.stamp < oldest]
+        """The notes of all collections whose writers are silent, or were ours and have failed."""
+        return self._sorted_out(None)[1]
 
     @contextmanager
     def writing(self, collection: str, document_id: str, writer: str) -> Iterator["Work"]:
@@ -100,16 +107,40 @@ class UnderWay:
         note = Note(
             id=collection, collection=collection, document_id="", writer=writer, kind="copying", stamp=0
         )
-        if not self._claimed(note):
+        with translated(f"{collection} cannot be claimed"):
+            claimed = self._claimed(note)
+        if not claimed:
             raise StoreLocked(_busy(collection))
         with self._work(note) as work:
             yield work
 
-    def await_writers(self, claim: "Work") -> None:
-        """Wait until nobody writes to a collection that is claimed and switching."""
-        while any(note.kind == "edition" for note in self.live(claim.note.collection)):
+    def await_writers(self, claim: "Work", waiting: Callable[[], None], *, limit_s: float) -> None:
+        """Wait until all who write to a claimed collection at this moment are done or silent too long.
+
+        Raises:
+            StoreLocked: that takes longer than `limit_s`.
+        """
+        collection, patience = claim.note.collection, time.monotonic() + limit_s
+        writing = self._writers(collection)
+        while writing & self._writers(collection):
+            if time.monotonic() > patience:
+                raise StoreLocked(f"{collection} is being written to by another process; try again later.")
             claim.renew()
+            waiting()
             time.sleep(_LOOK_S)
+
+    def _writers(self, collection: str) -> set[str]:
+        return {note.id for note in self.live(collection) if note.kind == "edition"}
+
+    def _sorted_out(self, collection: str | None) -> tuple[list[Note], list[Note]]:
+        """Notes of writers that are at work, and of those that are dead."""
+        oldest = self._oldest()
+        live: list[Note] = []
+        dead: list[Note] = []
+        for note in self._read(collection):
+            ours_and_over = (note.id, note.writer) in self._left
+            (dead if ours_and_over or note.stamp < oldest else live).append(note)
+        return live, dead
 
     @contextmanager
     def _work(self, note: Note) -> Iterator["Work"]:
@@ -117,8 +148,10 @@ class UnderWay:
         try:
             yield work
         finally:
+            self._left.add((note.id, note.writer))
             if not work.left:
-                with suppress(StoreError):  # it goes when its time has come
+                # What was done is done; a note that stays goes with the next sweep.
+                with suppress(StoreError), translated("A note cannot be taken away"):
                     self.forget(note)
 
     def _begin(self, note: Note) -> None:
@@ -137,12 +170,14 @@ class UnderWay:
         """Whether the claim is ours: `add` leaves what is there, so that of two only one gets it."""
         for _ in range(2):
             self._notes.add(**_row(note, note.kind, self.clock()))
-            held = [other for other in self._read(note.collection) if other.id == note.id]
-            if any(other.writer == note.writer for other in held):
+            if any(
+                other.id == note.id for other in self._read(note.collection) if other.writer == note.writer
+            ):
                 return True
-            if any(other.stamp >= self._oldest() for other in held):
+            live, dead = self._sorted_out(note.collection)
+            if any(other.id == note.id for other in live):
                 return False
-            for other in held:
+            for other in (other for other in dead if other.id == note.id):
                 self.forget(other)
         return False
 
@@ -183,9 +218,14 @@ class Work:
         self.left = True
 
     def renew(self) -> None:
-        """Say that we are still at it, if that was some time ago."""
+        """Say that we are still at it, if that was some time ago.
+
+        Raises:
+            StoreError: the store refuses.
+        """
         if time.monotonic() - self._renewed > self._pause_s:
-            self._update()
+            with translated("A note cannot be renewed"):
+                self._update()
 
     def switch(self) -> None:
         """From now on no writer begins on the collection."""

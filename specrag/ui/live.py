@@ -50,12 +50,19 @@ def header(startup: Startup, collection: str) -> str:
     """The top of the page; who drafts and who verifies joins the name once the models are loaded."""
     models = ""
     if startup.state.ready:
-        parts = startup.parts
-        known = documents_of(parts.store, collection)
-        chunks = sum(item.chunks for item in known)
-        models = cards.models_line(parts.drafter.info, parts.verifier.info, collection, len(known), chunks)
+        try:
+            models = _models(startup, collection)
+        except SpecragError as error:
+            models = cards.notice("error", str(error))
     brand = '<h1 class="sr-brand">spec<span>rag</span></h1>'
     return f'<header class="sr sr-header">{brand}{models}</header>'
+
+
+def _models(startup: Startup, collection: str) -> str:
+    parts = startup.parts
+    known = documents_of(parts.store, collection)
+    chunks = sum(item.chunks for item in known)
+    return cards.models_line(parts.drafter.info, parts.verifier.info, collection, len(known), chunks)
 
 
 class Show:

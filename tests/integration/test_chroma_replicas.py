@@ -4,8 +4,10 @@ import signal
 import subprocess
 import sys
 import threading
+import time
 import uuid
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -389,3 +391,30 @@ def test_a_reindex_that_was_taken_for_dead_takes_nothing_along(place: ChromaServ
     assert other.collections() == ("docs",)
     slow.close()
     other.close()
+
+
+def test_a_reindex_waits_for_a_killed_writer_before_it_holds_up_the_others(
+    server: ChromaProcess, place: ChromaServer
+) -> None:
+    """All writers were held up for as long as the note of a killed one counted: 10 minutes."""
+    other, one = ChromaStore(place), ChromaStore(replace(place, silence_s=6.0))
+    put(other, "ready", 5)
+    assert script(KILLED, place).wait() == -signal.SIGKILL
+    waits: list[float] = []
+
+    def progress(done: int, total: int) -> None:
+        if done == total and len(waits) < 5:  # all is copied, and the end of the killed one is waited for
+            began = time.monotonic()
+            put(other, f"meanwhile{len(waits)}", 1)
+            waits.append(time.monotonic() - began)
+
+    one.reindex("docs", NEW_PRINT, embed, progress)
+    assert len(waits) == 5
+    assert max(waits) < 3
+    one.check("docs", NEW_PRINT)
+    assert {document.id for document in one.documents("docs")} == {
+        "ready",
+        *(f"meanwhile{at}" for at in range(5)),
+    }
+    other.close()
+    one.close()

@@ -65,7 +65,7 @@ class Gate(BaseHTTPRequestHandler):
             self.answer(401, b"who are you?")
         elif (status := type(self).watch(self.path)) is not None:
             self.rfile.read(int(self.headers.get("Content-Length", 0)))
-            self.answer(status, b"not this")
+            self.answer(status, b'{"error": "InternalError", "message": "the disk is full"}')
         elif self.refuses_databases and self.command == "POST" and self.path.endswith("/databases"):
             self.answer(400, b'{"error": "InvalidArgumentError", "message": "not in your plan"}')
         else:
@@ -404,3 +404,36 @@ def test_a_silent_server_holds_up_neither_the_deadlines_nor_anything_else(
     assert all("SPECRAG_DEADLINE_S" in message for message in messages)
     assert seconds < 15
     parts.close()
+
+
+def test_a_delete_that_failed_holds_up_nobody_once_the_server_is_back(server: ChromaProcess) -> None:
+    away: list[str] = []
+    with gate(server, watch=lambda path: 503 if path.endswith(tuple(away)) else None) as place:
+        store = ChromaStore(place)
+        put(store, "aaaa", 5)
+        put(store, "bbbb", 5)
+        away.append("/delete")
+        with pytest.raises(StoreUnreachable):
+            store.delete("docs", "aaaa")
+        away.clear()
+        began = time.monotonic()
+        store.reindex("docs", "new", lambda texts: unit(*range(len(texts))), lambda _done, _total: None)
+        assert time.monotonic() - began < 10
+        store.check("docs", "new")
+        store.close()
+
+
+def test_a_reindex_that_the_server_refuses_is_one_sentence(server: ChromaProcess) -> None:
+    """Requests outside of the copying brought errors of Chroma to the visitor."""
+    refused: list[str] = []
+    with gate(server, watch=lambda path: 500 if path.endswith(tuple(refused)) else None) as place:
+        store = ChromaStore(place)
+        put(store, "aaaa", 5)
+        for path in ("/add", "/upsert", "/update", "/collections"):
+            refused[:] = [path]
+            with pytest.raises(StoreError, match="the disk is full"):
+                store.reindex("docs", "new", lambda texts: unit(*range(len(texts))), lambda _at, _of: None)
+        refused.clear()
+        store.check("docs", PRINT)
+        assert store.query("docs", unit(2)[0], 1)[0].id == "aaaa-00002"
+        store.close()

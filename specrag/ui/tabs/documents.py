@@ -142,7 +142,19 @@ class _Events:
         if not self._startup.state.ready:
             starting = cards.notice("info", self._startup.state.message)
             return gr.skip(), starting, gr.skip(), gr.Timer(active=True), gr.skip(), gr.skip(), gr.skip()
-        known = documents_of(self._startup.parts.store, collection)
+        try:
+            known = documents_of(self._startup.parts.store, collection)
+        except SpecragError as error:
+            away = cards.notice("error", str(error))  # the timer looks again, and replaces this
+            return (
+                message or gr.skip(),
+                away,
+                gr.skip(),
+                gr.Timer(active=True),
+                gr.skip(),
+                gr.skip(),
+                gr.skip(),
+            )
         jobs = _jobs(self._startup, collection)
         choices = [(f"{item.title} ({item.source})", item.id) for item in known]
         busy = any(job.state in ("queued", "reading", "embedding") for job in jobs)
