@@ -527,6 +527,13 @@ class TestCommand:
 
     @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT, signal.SIGHUP])
     def test_a_signal_ends_every_process(self, command: CommandLine, number: signal.Signals) -> None:
+        before = signal.signal(signal.SIGHUP, signal.SIG_DFL)  # the tests themselves may run under nohup
+        try:
+            self._ends_every_process(command, number)
+        finally:
+            signal.signal(signal.SIGHUP, before)
+
+    def _ends_every_process(self, command: CommandLine, number: signal.Signals) -> None:
         with started(command, "--python", str(make_toy(command.folder))) as process:
             assert process.stdout is not None
             told = [process.stdout.readline() for _ in range(4)]
