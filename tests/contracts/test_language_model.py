@@ -305,8 +305,9 @@ async def test_stop_frees_the_model_within_a_second(real: LanguageModel) -> None
     stream: AsyncIterator[tuple[int, Output]] = real.generate(asked, LINES)
     async with aclosing(stream):  # type: ignore[type-var]
         await anext(stream)
-        await asyncio.sleep(0.1)  # it is on its way
-        assert at_work(real)
+        async with asyncio.timeout(5):  # a request of a server is on its way a moment later
+            while not at_work(real):  # noqa: ASYNC110 - what is at work tells nobody
+                await asyncio.sleep(0.01)
     began = asyncio.get_running_loop().time()
     while at_work(real) and asyncio.get_running_loop().time() - began < 5:  # noqa: ASYNC110 - a thread
         await asyncio.sleep(0.01)
