@@ -13,8 +13,9 @@ Device: TypeAlias = Literal["cpu", "gpu"]
 VERIFIER_STEP_TOKENS = 4096
 """Tokens that a verifier on a GPU reads in a step: 16 drafts, the most of a question, of about 200 fit."""
 
-CPU_STEP_TOKENS = 512
-"""The same on a CPU: a step takes less than a second, and a request that is stopped ends with its step."""
+CPU_STEP_TOKENS = 256
+"""The same on a CPU: a step takes less than a second, and a request that is stopped ends with its
+step, or the one scheduled behind it."""
 
 MOST_LOGPROBS = 20
 

@@ -187,6 +187,7 @@ async def test_scoring_that_nobody_waits_for_is_stopped(servers: VllmServers) ->
         conversation=verify_conversation("Who?", "some words of a page " * 600, "Ada"),
         choice=REFLECTION_CHOICE,
     )
+    await model.score([request])  # the first one of a server pays for what it allocates once
     scoring = asyncio.create_task(model.score([request] * 6))
     while not await asyncio.to_thread(servers.verifier.running):
         assert not scoring.done()
