@@ -15,7 +15,7 @@ from pydantic import Field, SecretStr, ValidationError, field_validator, model_v
 from pydantic_settings import BaseSettings, SettingsConfigDict, SettingsError
 
 from specrag.errors import UsageError
-from specrag.types import DecisionMode, PartitionName, Precision, PresetName
+from specrag.types import AccessName, DecisionMode, PartitionName, Precision, PresetName, SearchName
 
 PREFIX = "SPECRAG_"
 S = TypeVar("S", bound=BaseSettings)
@@ -120,6 +120,18 @@ class Settings(BaseSettings):
     threads: int = Field(default_factory=lambda: os.cpu_count() or 1, ge=1, le=256)
 
     retrieve: int = Field(default=8, ge=1, le=50, description="K: passages to retrieve.")
+    search: SearchName = Field(
+        "hybrid", description="How passages are found: by vectors (dense), by words (bm25), or by both."
+    )
+    candidates: int = Field(
+        default=50, ge=1, le=1000, description="Passages that each way of searching puts forward."
+    )
+    prefer_recent: float = Field(
+        default=0.0, ge=0, le=1, description="Weight of a passage's date beside its ranks; 0 ignores dates."
+    )
+    reranker: str = Field(
+        "", description="Hugging Face id or folder of a cross-encoder that orders the candidates, if any."
+    )
     partition: PartitionName = "multi-perspective"
     drafts: int = Field(default=4, ge=1, le=16, description="m: subsets, and so drafts.")
     passages_per_draft: int = Field(default=2, ge=1, le=10, description="k: passages in a subset.")
@@ -170,9 +182,36 @@ class Settings(BaseSettings):
     chunk_tokens: int = Field(default=128, ge=16, le=2048)
     chunk_overlap: int = Field(default=24, ge=0, le=1024)
     max_file_mb: int = Field(default=50, ge=1, le=4096)
-    max_pages: int = Field(default=2000, ge=1)
-    max_characters: int = Field(default=20_000_000, ge=1000)
+    max_pages: int = Field(default=2000, ge=1, description="Also slides, sheets and chapters of one file.")
+    max_characters: int = Field(default=20_000_000, ge=1000, description="Characters of text of one file.")
+    max_unpacked_mb: int = Field(
+        default=200, ge=1, le=65_536, description="What a ZIP archive or an Office file may unpack to."
+    )
+    max_archive_files: int = Field(default=500, ge=1, le=100_000, description="Files in one ZIP archive.")
+    max_waiting_files: int = Field(default=500, ge=1, le=100_000, description="Files that wait to be read.")
+    read_timeout_s: float = Field(
+        default=60.0, gt=0, le=86_400, description="Longest time that one page of a file may take to read."
+    )
+    read_memory_mb: int = Field(
+        default=2048, ge=256, le=1_048_576, description="Memory that reading a file may take."
+    )
+    ocr: bool = Field(default=True, description="Read scans by OCR where requirements-ocr.txt is installed.")
+    keep_originals: bool = Field(
+        default=True, description="Keep uploaded files, so that citations can show the page as it looks."
+    )
     max_question_characters: int = Field(default=2000, ge=1, le=100_000)
+
+    access: AccessName = Field(
+        "shared",
+        description="Collections are everybody's, each visitor's own, or each user's after a login.",
+    )
+    login: SecretStr | None = Field(
+        default=None, description="Users as name:password with commas between; wants access=login."
+    )
+    visitor_days: float = Field(
+        default=7.0, gt=0, le=3650, description="A visitor's collections are deleted after so many idle days."
+    )
+    max_collections: int = Field(default=20, ge=1, le=10_000, description="Collections of one owner.")
 
     @field_validator("home")
     @classmethod
@@ -184,6 +223,9 @@ class Settings(BaseSettings):
         kept = [
             "precision",
             "retrieve",
+            "search",
+            "candidates",
+            "prefer_recent",
             "partition",
             "drafts",
             "passages_per_draft",
@@ -214,6 +256,12 @@ class Settings(BaseSettings):
         """The drafter and the verifier, of which those behind servers are left out, as is one named twice."""
         here = [getattr(self, role) for role in ("drafter", "verifier") if not getattr(self, f"{role}_url")]
         return tuple(dict.fromkeys(here))
+
+    @model_validator(mode="after")
+    def _login_with_users(self) -> "Settings":
+        if (self.access == "login") != (self.login is not None):
+            raise ValueError("access=login wants login=name:password, and login wants access=login")
+        return self
 
     @model_validator(mode="after")
     def _overlap_below_size(self) -> "Settings":

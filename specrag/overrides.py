@@ -13,6 +13,8 @@ from specrag.errors import UsageError
 _LOADED: Final = frozenset({
     "home", "host", "port", "drafter", "verifier", "embedder", "precision", "threads", "concurrent_runs",
     "chunk_tokens", "chunk_overlap", "max_file_mb", "max_pages", "max_characters", "abandoned_s",
+    "max_unpacked_mb", "max_archive_files", "max_waiting_files", "read_timeout_s", "read_memory_mb", "ocr",
+    "keep_originals", "access", "login", "visitor_days", "max_collections", "reranker",
     "drafter_url", "drafter_key", "drafter_tokenizer", "verifier_url", "verifier_key", "verifier_tokenizer",
     "server_ca", "connect_timeout_s", "stall_timeout_s",
     "chroma_url", "chroma_tenant", "chroma_database", "chroma_token", "chroma_timeout_s",

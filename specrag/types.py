@@ -14,6 +14,8 @@ Part: TypeAlias = Literal["rationale", "answer", "note", "query"]
 """What a stretch of written text is: of a draft, rationale and answer; of a hop, note and next query."""
 PipelineName: TypeAlias = Literal["speculative", "standard", "drafter", "multihop"]
 PartitionName: TypeAlias = Literal["multi-perspective", "semantic", "disjoint", "contiguous", "random"]
+SearchName: TypeAlias = Literal["hybrid", "dense", "bm25"]
+AccessName: TypeAlias = Literal["shared", "visitor", "login"]
 PresetName: TypeAlias = Literal["default", "paper"]
 DecisionMode: TypeAlias = Literal["select", "synthesise"]
 DecisionKind: TypeAlias = Literal["selected", "synthesised", "fallback", "abstained", "direct"]
@@ -23,12 +25,25 @@ RunStatus: TypeAlias = Literal["running", "done", "failed", "cancelled"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Heading:
+    """A heading within the text of a page."""
+
+    start: int
+    """Where it begins in the page's text, in code points."""
+    text: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Page:
-    """One page of a file (or the whole file, where it has none), as text."""
+    """One page, slide, sheet or chapter of a file (or the whole file, where it has none), as text."""
 
     text: str
     number: int | None = None
     """Counted from 1; None where the format has no pages."""
+    section: str | None = None
+    """Name of the sheet or chapter, title of the slide."""
+    headings: tuple[Heading, ...] = ()
+    """Headings within the text, in order."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -58,6 +73,13 @@ class DocumentInfo:
     added_at: str
     published_at: str | None = None
     encoding: str | None = None
+    media_type: str = ""
+    """Empty for documents that an older version of this program has stored, as are the next three."""
+    characters: int = 0
+    bytes: int = 0
+    """Size of the file."""
+    chunker: str = ""
+    """Fingerprint of the way in which it was cut into chunks."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -73,6 +95,16 @@ class Chunk:
     """Number of the chunk in its document, from 0."""
     page: int | None = None
     published_at: str | None = None
+    section: str | None = None
+    """The heading that it stands under, or the name of its sheet or chapter."""
+    lead: str | None = None
+    """Header row of the table that the chunk continues, which is not part of its own text."""
+    part: int = 0
+    """Number of its page in the document, from 0, whether or not the format has pages."""
+    start: int = 0
+    """Where it begins in the text of its page, in code points."""
+    gap: str = ""
+    """White space between the chunk before it on the same page and this one; empty if they overlap."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -88,6 +120,14 @@ class Passage:
     published_at: str | None
     score: float
     """Cosine similarity to the question, cut to [0, 1]."""
+    section: str | None = None
+    """The heading that it stands under, or the name of its sheet or chapter."""
+    lead: str | None = None
+    """Header row of the table that the passage continues, which is not part of its text."""
+    dense_rank: int | None = None
+    """Place by similarity of vectors, from 1; None if it is not among those compared."""
+    bm25_rank: int | None = None
+    """Place by BM25, from 1; None if it is not among those compared."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
