@@ -21,12 +21,13 @@ from specrag.library import SAMPLE
 from specrag.models.weights import Progress
 from specrag.startup import Startup, StartupState
 from specrag.terminal import bar, say
-from specrag.ui import endpoints
+from specrag.ui import acts, endpoints
 from specrag.ui.live import header
 from specrag.ui.tabs import ask, documents
 from specrag.ui.theme import CSS_PATH, theme
 
 LAYOUT_CSS = CSS_PATH.with_name("layout.css")
+DOCUMENTS_CSS = CSS_PATH.with_name("documents.css")
 ON_LOAD = (Path(__file__).parent / "page.js").read_text(encoding="utf-8")
 _LOOK_S = 0.5
 """How often the main thread looks whether it is to stop."""
@@ -42,6 +43,7 @@ def build_app(startup: Startup) -> gr.Blocks:
         title="specrag", analytics_enabled=False, delete_cache=(upload_keep_s, upload_keep_s), fill_width=True
     ) as page:
         top = gr.HTML(header(startup, SAMPLE), elem_id="sr-header", apply_default_css=False)
+        act = acts.channel()
         with gr.Tabs(elem_id="sr-tabs"):
             with gr.Tab("Ask", id="ask"):
                 ask_tab = ask.build(startup)
@@ -49,7 +51,7 @@ def build_app(startup: Startup) -> gr.Blocks:
                 documents_tab = documents.build(startup)
         endpoints.wire(startup)  # first: a listener of the page that is called `ask` would take the name
         ask.wire(page, ask_tab, startup, top)
-        documents.wire(page, documents_tab, startup, ask_tab, top)
+        documents.wire(page, documents_tab, startup, ask_tab, top, act)
     page.queue(default_concurrency_limit=VISITORS, max_size=4 * VISITORS)
     return page
 
@@ -60,7 +62,7 @@ def launch_options(settings: Settings, startup: Startup) -> dict[str, Any]:
         "server_name": settings.host,
         "server_port": settings.port,
         "theme": theme(),
-        "css_paths": [CSS_PATH, LAYOUT_CSS],
+        "css_paths": [CSS_PATH, LAYOUT_CSS, DOCUMENTS_CSS],
         "js": ON_LOAD,
         "max_file_size": settings.max_file_mb * 2**20,  # gradio says it in units of 1,024
         "app_kwargs": {"routes": [_health_route(startup)]},

@@ -1,13 +1,112 @@
 () => {
   // One polite status line for screen readers: the element that stays, not its content, which is replaced.
-  const status = document.getElementById("sr-status");
-  if (status) {
-    status.setAttribute("role", "status");
-    status.setAttribute("aria-live", "polite");
+  for (const id of ["sr-status", "sr-documents-message"]) {
+    const line = document.getElementById(id);
+    line?.setAttribute("role", "status");
+    line?.setAttribute("aria-live", "polite");
   }
   // Gradio's accordions do not say whether they are open.
   const tell = () => document.querySelectorAll("button.label-wrap").forEach((button) =>
     button.setAttribute("aria-expanded", String(button.classList.contains("open"))));
-  new MutationObserver(tell).observe(document.body, { subtree: true, childList: true, attributeFilter: ["class"] });
+
+  // What is done inside our own HTML goes to the server through one hidden box; see specrag/ui/acts.py.
+  const send = (action, id, value = "") => {
+    const box = document.querySelector("#sr-act textarea, #sr-act input");
+    if (!box) return;
+    box.value = JSON.stringify({ action, id, value });
+    box.dispatchEvent(new Event("input", { bubbles: true }));
+  };
+  // Ticked boxes by the id of what they stand for: the server sends lists anew, and Gradio patches them by place.
+  const ticked = new Set();
+  const tick = () => {
+    const boxes = [...document.querySelectorAll("input[data-sr-tick]")];
+    for (const box of boxes) box.checked = ticked.has(box.dataset.srTick);
+    const all = document.querySelector("input[data-sr-tick-all]");
+    if (all) {
+      all.checked = boxes.length > 0 && boxes.every((box) => box.checked);
+      all.indeterminate = !all.checked && boxes.some((box) => box.checked);
+    }
+    const known = new Set(boxes.map((box) => box.dataset.srTick));
+    const chosen = [...ticked].filter((id) => known.has(id));
+    for (const button of document.querySelectorAll("[data-sr-ticked]")) {
+      const text = chosen.length ? `${button.dataset.srTicked} ${chosen.length} ticked` : button.dataset.srTicked;
+      if (button.textContent !== text) button.textContent = text;
+      if (button.hidden !== !chosen.length) button.hidden = !chosen.length;
+    }
+    return chosen;
+  };
+  document.addEventListener("change", (event) => {
+    const box = event.target;
+    if (box.dataset?.srTick !== undefined) box.checked ? ticked.add(box.dataset.srTick) : ticked.delete(box.dataset.srTick);
+    else if (box.dataset?.srTickAll !== undefined)
+      for (const one of document.querySelectorAll("input[data-sr-tick]"))
+        box.checked ? ticked.add(one.dataset.srTick) : ticked.delete(one.dataset.srTick);
+    else return;
+    tick();
+  });
+  // Ask before something is done that cannot be undone, and for a password; the browser's own dialogs block the page.
+  const ask = (button, count) => new Promise((resolve) => {
+    const dialog = document.getElementById("sr-dialog");
+    const [no, yes] = dialog.querySelectorAll("button");
+    const field = dialog.querySelector("label");
+    const input = field.querySelector("input");
+    dialog.querySelector("p").textContent = (button.dataset.srConfirm || "").replaceAll("{n}", count);
+    yes.textContent = button.dataset.srYes || button.textContent.trim();
+    yes.classList.toggle("sr-button-bad", button.dataset.srBad !== undefined);
+    field.hidden = button.dataset.srPassword === undefined;
+    input.required = !field.hidden;
+    input.value = "";
+    dialog.returnValue = "no";
+    dialog.addEventListener("close", () => {
+      const typed = input.value;
+      input.value = "";
+      resolve(dialog.returnValue === "yes" ? typed : null);
+    }, { once: true });
+    dialog.showModal();
+    (field.hidden ? no : input).focus();
+  });
+  document.addEventListener("click", async (event) => {
+    const button = event.target.closest?.("[data-sr-action]");
+    if (!button || button.disabled) return;
+    const { srAction: action, srId: id = "" } = button.dataset;
+    const chosen = button.dataset.srTicked === undefined ? null : tick();
+    let value = button.dataset.srValue || "";
+    if (button.dataset.srConfirm !== undefined) {
+      const typed = await ask(button, chosen?.length ?? 1);
+      if (typed === null) return;
+      value = typed || value;
+    }
+    send(action, id, chosen ?? value);
+  });
+  // Enter in the password field means yes, although No comes first in the order of tabs.
+  document.addEventListener("keydown", (event) => {
+    const dialog = event.target.closest?.("#sr-dialog");
+    if (event.key !== "Enter" || !dialog || event.target.tagName !== "INPUT") return;
+    event.preventDefault();
+    if (event.target.reportValidity()) dialog.close("yes");
+  });
+  // The focus stays on what it was on when a list changes around it, and goes where an answer wants it to be.
+  let focused = null;
+  let wanted = "";
+  const key = (element) => element?.dataset?.srAction
+    ? `[data-sr-action="${CSS.escape(element.dataset.srAction)}"][data-sr-id="${CSS.escape(element.dataset.srId || "")}"]`
+    : element?.dataset?.srTick !== undefined ? `[data-sr-tick="${CSS.escape(element.dataset.srTick)}"]` : null;
+  document.addEventListener("focusin", (event) => { focused = key(event.target); });
+  document.addEventListener("pointerdown", (event) => { if (!event.target.closest?.("[data-sr-action]")) focused = null; });
+  const refocus = () => {
+    const place = document.querySelector("[data-sr-focus]");
+    if (place && place.dataset.srFocus !== wanted) {
+      wanted = place.dataset.srFocus;
+      if (place.checkVisibility()) return place.focus();
+    }
+    const now = document.activeElement;
+    const lost = !now || now === document.body || key(now) !== null;
+    if (!focused || !lost || key(now) === focused) return;
+    const same = document.querySelector(focused);
+    if (same) same.focus();
+    else if (key(now) === null) document.querySelector("[data-sr-home]")?.focus();
+  };
+  new MutationObserver(() => { tell(); tick(); refocus(); })
+    .observe(document.body, { subtree: true, childList: true, attributeFilter: ["class", "data-sr-id", "data-sr-tick", "data-sr-focus"] });
   tell();
 }

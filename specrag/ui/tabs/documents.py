@@ -86,7 +86,9 @@ def build(startup: Startup) -> DocumentsTab:
     )
 
 
-def wire(page: gr.Blocks, tab: DocumentsTab, startup: Startup, asking: AskTab, top: gr.HTML) -> None:
+def wire(  # noqa: PLR0917 - the page's parts, each of another type
+    page: gr.Blocks, tab: DocumentsTab, startup: Startup, asking: AskTab, top: gr.HTML, act: gr.Textbox  # noqa: ARG001
+) -> None:
     """Connect the tab's events."""
     events = _Events(startup)
     board = [tab.message, tab.table, tab.selected, tab.timer, tab.actions, tab.cancel, top]

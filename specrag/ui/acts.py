@@ -1,0 +1,69 @@
+"""What a visitor does inside our own HTML: one hidden text box carries it to the server as a small message.
+
+Gradio knows the events of its own components only. A `<button data-sr-action="delete" data-sr-id="...">` in a
+piece of HTML is heard by one listener of `page.js`, which writes `{"action", "id", "value"}` into the box
+that `channel` makes and lets it say `input`. Whoever cares listens to that box and leaves the actions that
+are not its own alone. Anybody can write anything into the box, so `parse` takes nothing but short plain text,
+and every listener still has to check what an id stands for and who may touch it.
+"""
+
+import json
+import re
+from dataclasses import dataclass
+from typing import Any, Final
+
+import gradio as gr
+
+from specrag.ui.markup import render
+
+ELEM_ID: Final = "sr-act"
+MOST_IDS: Final = 1000
+"""Values of one message, which a visitor chose by hand."""
+_LONGEST: Final = 200_000
+_ID: Final = re.compile(r"[^\x00-\x1f\x7f\ud800-\udfff]{0,200}")
+_ACTION: Final = re.compile(r"[a-z][a-z-]{0,39}")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Act:
+    """One thing that a visitor did."""
+
+    action: str
+    id: str = ""
+    """What it was done to, in the words of the button; nothing is known of it yet."""
+    value: str = ""
+    """What was typed for it, a password for one."""
+    values: tuple[str, ...] = ()
+    """The ids that were ticked, if the button is about several things."""
+
+
+def channel() -> gr.Textbox:
+    """The box, with the one dialog of the page that asks before something is done; outside of all tabs."""
+    gr.HTML(render("dialog"), elem_id="sr-dialog-place", apply_default_css=False)
+    return gr.Textbox(visible="hidden", elem_id=ELEM_ID, label="Action")
+
+
+def parse(text: object) -> Act | None:
+    """The message in the box, or None if it is not one that our page would send."""
+    if not isinstance(text, str) or len(text) > _LONGEST:
+        return None
+    try:
+        told = json.loads(text)
+    except (ValueError, RecursionError):
+        return None
+    return _act(told) if isinstance(told, dict) else None
+
+
+def _act(told: dict[str, Any]) -> Act | None:
+    action, identity, value = told.get("action"), told.get("id", ""), told.get("value", "")
+    values = value if isinstance(value, list) else []
+    typed = "" if isinstance(value, list) else value
+    if not (isinstance(action, str) and _ACTION.fullmatch(action)):
+        return None
+    if len(values) > MOST_IDS or not all(_is_short(text) for text in (identity, typed, *values)):
+        return None
+    return Act(action=action, id=identity, value=typed, values=tuple(dict.fromkeys(values)))
+
+
+def _is_short(text: object) -> bool:
+    return isinstance(text, str) and _ID.fullmatch(text) is not None
