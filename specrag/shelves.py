@@ -1,0 +1,122 @@
+"""How collections are named, titled and listed. Pure, but for one look into a store.
+
+The name is what the store knows, and a person never types it: a title may be any text, in any script, and two
+owners may have the same one. The name of somebody's first collection follows from who they are, so it is the
+same after a restart, and no other visitor can guess it.
+"""
+
+import hashlib
+import re
+import unicodedata
+import uuid
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Final
+
+from specrag.errors import UsageError
+from specrag.retrieval.base import VectorStore
+from specrag.types import DocumentInfo
+from specrag.visitors import Visitor
+
+SAMPLE: Final = "sample"
+"""The read-only sample that comes with the program."""
+OWN: Final = "documents"
+"""Where uploads and `specrag ingest` go unless told otherwise."""
+SAMPLE_TITLE: Final = "Sample"
+OWN_TITLE: Final = "Your documents"
+TITLE_LENGTH: Final = 80
+DESCRIPTION_LENGTH: Final = 500
+
+_OWNED = re.compile(r"u-[0-9a-f]{16}-documents")
+_HIDDEN = ("Cc", "Cf", "Cs", "Zl", "Zp")
+_JOINERS = "\u200c\u200d"
+"""Invisible, but part of how Persian, Indic scripts and emoji are written."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Shelf:
+    """A collection as somebody sees it in a list."""
+
+    name: str
+    title: str
+    description: str = ""
+    documents: int = 0
+    chunks: int = 0
+    read_only: bool = False
+    default: bool = False
+    """Whether it is where their files go unless they choose another."""
+    stale: int | None = None
+    """Documents that are cut in another way than new ones would be; None if that is not known."""
+    mismatch: bool = False
+    """Whether its vectors are of another embedder, so that it cannot be asked before it is indexed anew."""
+    expires_at: str | None = None
+    """When it is deleted unless it is used before; None never."""
+
+
+def documents_of(store: VectorStore, collection: str) -> list[DocumentInfo]:
+    """The documents of a collection; none if it was never written to."""
+    return store.documents(collection) if collection in store.collections() else []
+
+
+def default_name(who: Visitor) -> str:
+    """The name of somebody's first collection."""
+    if who.owner is None:
+        return OWN
+    return f"u-{hashlib.sha256(who.owner.encode()).hexdigest()[:16]}-documents"
+
+
+def is_somebodys(name: str) -> bool:
+    """Whether a name is that of an owner's first collection."""
+    return _OWNED.fullmatch(name) is not None
+
+
+def new_name() -> str:
+    """A name for a collection that somebody makes."""
+    return f"c-{uuid.uuid4().hex[:12]}"
+
+
+def clean_title(title: str) -> str:
+    """A title as it is safe to show: in one line, nothing in it that hides or reorders text.
+
+    Raises:
+        UsageError: nothing is left of it, or too much.
+    """
+    shown = visible(title)
+    if not 1 <= len(shown) <= TITLE_LENGTH:
+        raise UsageError(f"The title of a collection has 1 to {TITLE_LENGTH} characters; choose another one.")
+    return shown
+
+
+def clean_description(description: str) -> str:
+    """A description as it is safe to show.
+
+    Raises:
+        UsageError: it is too long.
+    """
+    shown = visible(description)
+    if len(shown) > DESCRIPTION_LENGTH:
+        raise UsageError(
+            f"The description of a collection has at most {DESCRIPTION_LENGTH} characters; shorten it."
+        )
+    return shown
+
+
+def visible(text: str) -> str:
+    """Text in one line, without control and direction characters."""
+    one_line = " ".join(text.split())
+    kept = "".join(char for char in one_line if char in _JOINERS or unicodedata.category(char) not in _HIDDEN)
+    return unicodedata.normalize("NFC", " ".join(kept.split())).strip(_JOINERS)
+
+
+def folded(title: str) -> str:
+    """What two titles that a person would take for the same have in common."""
+    return unicodedata.normalize("NFKC", title).casefold().strip()
+
+
+def free_title(title: str, taken: Iterable[str]) -> str:
+    """The title itself, or with a number behind it if somebody has it."""
+    used = {folded(item) for item in taken}
+    candidates = (
+        title if number == 1 else f"{title[: TITLE_LENGTH - 7]} ({number})" for number in range(1, 1_000_000)
+    )
+    return next(candidate for candidate in candidates if folded(candidate) not in used)
