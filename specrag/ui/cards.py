@@ -20,6 +20,7 @@ from specrag.ui.lanes import FAINT, KEYS, WORDS, lanes, ticks
 from specrag.ui.markup import hue, render, score
 from specrag.ui.readout import (
     Colour,
+    Ref,
     authors_of,
     id_prefix,
     is_direct,
@@ -142,8 +143,14 @@ def passages_strip(trace: Trace, *, scope: str = "ask") -> str:
         more=f"{id_prefix(trace, scope)}-more",
         running=trace.status == "running" and not trace.ahead,
         chips=not trace.hops,
-        marked={ref.target: split_evidence(ref.passage.text, told_of(trace, ref)) for ref in refs},
+        marked={ref.target: _marked(trace, ref) for ref in refs},
     )
+
+
+def _marked(trace: Trace, ref: Ref) -> tuple[tuple[str, bool], ...]:
+    """The passage in pieces; True marks those that something was written from."""
+    told = told_of(trace, ref)
+    return split_evidence(ref.passage.text, told.rationales, told.answers)
 
 
 def board(trace: Trace, *, colour: Colour = "none", scope: str = "ask") -> str:

@@ -91,17 +91,30 @@ def found_by(trace: Trace, hop: Hop) -> tuple[str, ...]:
     return tuple(passage.id for passage in trace.passages if passage.id not in others)
 
 
-def told_of(trace: Trace, ref: Ref) -> tuple[str, ...]:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Told:
+    """What was written from a passage."""
+
+    rationales: tuple[str, ...]
+    answers: tuple[str, ...]
+
+
+def told_of(trace: Trace, ref: Ref) -> Told:
     """What was written from a passage; finished texts only, so that an open panel stays as it is."""
     order = draft_numbers(trace)
-    rationales = (
-        draft.rationale
+    drafts = [
+        draft
         for draft in trace.drafts
         if draft.finish_reason is not None and not draft.abstained and order[draft.subset_id] in ref.drafts
-    )
+    ]
     notes = (hop.note for hop in trace.hops if hop.finished and hop.number in ref.hops)
-    answered = trace.answer is not None and trace.status == "done" and ref.whole is not None
-    return (*rationales, *notes, *((trace.answer.text,) if answered and trace.answer else ()))
+    final = trace.answer if trace.status == "done" else None
+    read_whole = (final.text,) if final and ref.whole is not None else ()
+    cited = (final.text,) if final and ref.passage.id in final.citations else ()
+    return Told(
+        rationales=(*(draft.rationale for draft in drafts), *notes, *read_whole),
+        answers=(*cited, *(draft.answer for draft in drafts)),
+    )
 
 
 def writer_of(trace: Trace) -> Role:
