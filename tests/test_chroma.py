@@ -96,7 +96,7 @@ from specrag.retrieval.chroma import ChromaStore
 
 store = ChromaStore(Path(sys.argv[1]))
 put(store, "ready", 30)
-store.reindex("docs", "new", lambda texts: os.kill(os.getpid(), signal.SIGKILL), lambda done, total: None)
+store.reindex("docs", "new", lambda made: os.kill(os.getpid(), signal.SIGKILL), lambda done, total: None)
 """
 
 

@@ -20,6 +20,7 @@ from specrag.config import Settings
 from specrag.errors import DocumentError, SpecragError, UsageError
 from specrag.ingest.chunking import Chunker
 from specrag.ingest.loaders import document_id, load, read
+from specrag.ingest.searchable import searchable
 from specrag.ingest.text import clean_name
 from specrag.retrieval.base import Embedder, Vectors, VectorStore
 from specrag.types import Chunk, Document, DocumentInfo
@@ -140,7 +141,7 @@ class Indexer:
             return self.store.reindex(
                 collection,
                 self._embedder.fingerprint,
-                self._embedder.embed,
+                lambda chunks: self._embedder.embed([searchable(chunk) for chunk in chunks]),
                 lambda done, total: progress("embedding", done, total),
             )
 
@@ -181,7 +182,7 @@ class Indexer:
         parts: list[Vectors] = []
         for start in range(0, len(chunks), BATCH):
             request.report("embedding", start, len(chunks))
-            parts.append(self._embedder.embed([chunk.text for chunk in chunks[start : start + BATCH]]))
+            parts.append(self._embedder.embed([searchable(chunk) for chunk in chunks[start : start + BATCH]]))
         request.report("embedding", len(chunks), len(chunks))
         return np.concatenate(parts)
 

@@ -7,10 +7,11 @@ compared. Every store keeps these rules, and one contract of tests runs over eac
 - deleting reports what was really there, and reads back that it is gone.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Protocol, TypeAlias, runtime_checkable
+from types import MappingProxyType
+from typing import Final, Protocol, TypeAlias, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,6 +20,7 @@ from specrag.types import Chunk, DocumentInfo, Passage
 
 Vectors: TypeAlias = NDArray[np.float32]
 """Of length one each: (n, d) for several texts, (d,) for one."""
+_NONE: Final[Mapping[str, str]] = MappingProxyType({})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -30,6 +32,14 @@ class CollectionInfo:
     fingerprint: str
     """The embedder that its vectors come from."""
     documents: int
+    chunks: int = 0
+    title: str = ""
+    """How people call it; its name, if they have not said."""
+    owner: str = ""
+    """Whose it is, as whoever made it says; empty for everybody's."""
+    created_at: str = ""
+    """ISO time; empty if unknown, as is the next one."""
+    used_at: str = ""
 
 
 @runtime_checkable
@@ -72,6 +82,10 @@ class VectorStore(Protocol):
         """The names of all collections, in order."""
         ...
 
+    def infos(self) -> list[CollectionInfo]:
+        """All collections in order of their names, in one pass over the store."""
+        ...
+
     def collection(self, name: str) -> CollectionInfo:
         """One collection.
 
@@ -80,11 +94,21 @@ class VectorStore(Protocol):
         """
         ...
 
-    def ensure_collection(self, name: str, fingerprint: str, description: str = "") -> None:
-        """Make a collection, or check that it is of this embedder; a description given replaces the old one.
+    def ensure_collection(
+        self, name: str, fingerprint: str, description: str = "", labels: Mapping[str, str] = _NONE
+    ) -> None:
+        """Make a collection, or check that it is of this embedder; labels given replace the old ones.
 
         Raises:
             StoreError: the name is not allowed, or the collection belongs to another embedder.
+        """
+        ...
+
+    def update_collection(self, name: str, **labels: str) -> None:
+        """Set title, description, owner, created_at or used_at; "" removes one, the others stay.
+
+        Raises:
+            StoreError: there is no such collection or label.
         """
         ...
 
@@ -132,8 +156,21 @@ class VectorStore(Protocol):
         """
         ...
 
-    def query(self, collection: str, vector: Vectors, k: int) -> list[Passage]:
-        """The `k` nearest chunks of ready documents, best first."""
+    def query(
+        self, collection: str, vector: Vectors, k: int, documents: Collection[str] | None = None
+    ) -> list[Passage]:
+        """The `k` nearest chunks of ready documents, or of those of `documents`, best first."""
+        ...
+
+    def lookup(self, collection: str, chunk_ids: Sequence[str]) -> dict[str, Chunk]:
+        """Chunks of ready documents by their ids; those that are not there are left out."""
+        ...
+
+    def editions(self, collection: str) -> dict[str, str]:
+        """A word for each ready document that changes whenever it is written anew.
+
+        So what was made of a collection holds as long as these are the same. Cheap.
+        """
         ...
 
     def vectors(self, collection: str, chunk_ids: Sequence[str]) -> Vectors:
@@ -148,7 +185,7 @@ class VectorStore(Protocol):
         self,
         collection: str,
         fingerprint: str,
-        embed: Callable[[Sequence[str]], Vectors],
+        embed: Callable[[Sequence[Chunk]], Vectors],
         progress: Callable[[int, int], None],
     ) -> int:
         """Give every chunk a vector of another embedder; readers see the old ones until all are in.

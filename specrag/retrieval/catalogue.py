@@ -5,7 +5,7 @@ row counts only while the newest line of its document names its edition. A line 
 one document mean that the older edition has just been replaced. The vectors of this collection mean nothing.
 """
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -56,7 +56,8 @@ class Catalogue:
         """The lines of a collection, or of some documents in it; the newest of a document comes first."""
         found: list[Line] = []
         for where in _conditions(collection, document_ids):
-            found += _lines(self._lines.get(where=where, include=["metadatas"]), collection)
+            rows = self._lines.get(where=where, include=["metadatas"])["metadatas"] or []
+            found += [_line(row) for row in rows if row["collection"] == collection]
         return sorted(found, key=_age, reverse=True)
 
     def newest(self, collection: str, document_ids: Iterable[str] | None = None) -> dict[str, Line]:
@@ -76,6 +77,19 @@ class Catalogue:
         newest = self.newest(collection, {document_id for document_id, _ in asked})
         return asked & {(document_id, line.edition) for document_id, line in newest.items()}
 
+    def sizes(self) -> dict[str, tuple[int, int]]:
+        """Ready documents and their chunks of every collection, from one question."""
+        newest: dict[tuple[str, str], Line] = {}
+        for row in self._lines.get(include=["metadatas"])["metadatas"] or []:
+            key, line = (str(row["collection"]), str(row["document_id"])), _line(row)
+            if key not in newest or _age(newest[key]) < _age(line):
+                newest[key] = line
+        sizes: dict[str, tuple[int, int]] = {}
+        for (collection, _), line in newest.items():
+            documents, chunks = sizes.get(collection, (0, 0))
+            sizes[collection] = documents + 1, chunks + line.document.chunks
+        return sizes
+
     def all(self, collection: str) -> list[DocumentInfo]:
         """The documents of a collection, newest first."""
         documents = [line.document for line in self.newest(collection).values()]
@@ -87,16 +101,10 @@ def batches(ids: Sequence[str]) -> Iterator[list[str]]:
     return (list(ids[start : start + BATCH]) for start in range(0, len(ids), BATCH))
 
 
-def _lines(found: Any, collection: str) -> list[Line]:
-    return [
-        Line(
-            document=records.to_document(row),
-            edition=records.edition_of(row),
-            stamp=int(row.get("stamp", 0)),
-        )
-        for row in found["metadatas"]
-        if row["collection"] == collection
-    ]
+def _line(row: Mapping[str, Any]) -> Line:
+    return Line(
+        document=records.to_document(row), edition=records.edition_of(row), stamp=int(row.get("stamp", 0))
+    )
 
 
 def _age(line: Line) -> tuple[int, str]:

@@ -7,34 +7,30 @@ edition, so nothing half done is ever seen, whoever does it and however it ends.
 
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeVar
+from types import MappingProxyType
+from typing import Final
 
 import numpy as np
 
 from specrag.errors import StoreError, StoreLocked
-from specrag.retrieval import records
 from specrag.retrieval.address import ChromaServer
 from specrag.retrieval.base import CollectionInfo, Vectors
 from specrag.retrieval.catalogue import Catalogue, Line
-from specrag.retrieval.client import drop, find, make, open_client, translated
+from specrag.retrieval.client import drop, make, open_client, translated
+from specrag.retrieval.directory import Directory
 from specrag.retrieval.editions import Editions
-from specrag.retrieval.naming import CATALOGUE, NEXT, NOTES, check_name, is_ours
+from specrag.retrieval.naming import CATALOGUE, NEXT, NOTES
 from specrag.retrieval.nearest import Nearest
 from specrag.retrieval.reindexing import Reindexing
-from specrag.retrieval.rows import chunks_of, vectors_of
+from specrag.retrieval.rows import chunks_by_id, chunks_of, vectors_of
 from specrag.retrieval.underway import UnderWay
 from specrag.retrieval.upkeep import sweep, tidy
 from specrag.types import Chunk, DocumentInfo, Passage
 
-if TYPE_CHECKING:
-    from chromadb.api.models.Collection import Collection
-
-_FINGERPRINT, _DESCRIPTION = "specrag_fingerprint", "specrag_description"
-_TRIES = 4
-T = TypeVar("T")
+_NONE: Final[Mapping[str, str]] = MappingProxyType({})
 
 
 class ChromaStore:
@@ -56,8 +52,9 @@ class ChromaStore:
         self._close = self._opened.close
         self._write = threading.RLock()
         self._nearest = Nearest()
-        self._embedder_of: dict[str, str] = {}
-        """The embedder that this process writes vectors of, by collection."""
+        self._directory = Directory(self._client)
+        self._anew = threading.RLock()
+        """Of whoever indexes a collection anew, which takes long; others write meanwhile."""
         try:
             with translated("The remains of an interrupted run cannot be removed"):
                 self._prepare()
@@ -70,7 +67,7 @@ class ChromaStore:
         if self._opened.shared:
             self._close()  # at once: who writes at this moment may be waiting for a server that is away
             return
-        with self._write:
+        with self._anew, self._write:
             close, self._close = self._close, _nothing
             close()
 
@@ -79,41 +76,39 @@ class ChromaStore:
     def collections(self) -> tuple[str, ...]:
         """The names of the user's collections, in order."""
         with translated("The collections cannot be listed"):
-            # In the middle of a switch a collection has only its provisional name.
-            names = {item.name.removeprefix(NEXT) for item in self._client.list_collections()}
-            return tuple(sorted(name for name in names if not is_ours(name)))
+            return self._directory.names()
+
+    def infos(self) -> list[CollectionInfo]:
+        """All collections in order of their names."""
+        with translated("The collections cannot be listed"):
+            return self._directory.infos(self._catalogue)
 
     def collection(self, name: str) -> CollectionInfo:
         """One collection."""
-        metadata = self._collection(name).metadata or {}
-        return CollectionInfo(
-            name=name,
-            description=str(metadata.get(_DESCRIPTION, "")),
-            fingerprint=str(metadata.get(_FINGERPRINT, "")),
-            documents=len(self.documents(name)),
-        )
+        with translated(f"The documents of {name} cannot be listed"):
+            return self._directory.info(name, self._catalogue)
 
-    def ensure_collection(self, name: str, fingerprint: str, description: str = "") -> None:
-        """Make a collection, or check that it is of this embedder."""
-        check_name(name)
+    def ensure_collection(
+        self, name: str, fingerprint: str, description: str = "", labels: Mapping[str, str] = _NONE
+    ) -> None:
+        """Make a collection, or check that it is of this embedder; labels given replace the old ones."""
+        given = {**labels, **({"description": description} if description else {})}
         with self._write, translated(f"The collection {name} cannot be made"):
-            text = records.storable(description)
-            found = self._find(name) or make(
-                self._client, name, {_FINGERPRINT: fingerprint, _DESCRIPTION: text}
-            )
-            _compare(name, found, fingerprint)
-            self._embedder_of[name] = fingerprint
-            if text and (found.metadata or {}).get(_DESCRIPTION) != text:
-                found.modify(metadata={**(found.metadata or {}), _DESCRIPTION: text})
+            self._directory.ensure(name, fingerprint, given)
+
+    def update_collection(self, name: str, **labels: str) -> None:
+        """Set title, description, owner, created_at or used_at; "" removes one, the others stay."""
+        with translated(f"The labels of {name} cannot be set"):
+            self._directory.label(name, labels)
 
     def check(self, name: str, fingerprint: str) -> None:
         """Refuse a collection that is missing or belongs to another embedder."""
-        _compare(name, self._collection(name), fingerprint)
+        self._directory.check(name, fingerprint)
 
     def delete_collection(self, name: str) -> int:
         """Remove a collection; the number of documents removed."""
         with self._write, translated(f"The collection {name} cannot be deleted"):
-            self._collection(name)
+            self._directory.open(name)
             if any(note.kind != "edition" for note in self._underway.live(name)):
                 raise StoreLocked(f"{name} is being indexed anew; delete it when that is done.")
             documents = len(self._catalogue.all(name))
@@ -138,7 +133,7 @@ class ChromaStore:
     def documents(self, collection: str) -> list[DocumentInfo]:
         """The documents that are ready, newest first."""
         with translated(f"The documents of {collection} cannot be listed"):
-            self._collection(collection)
+            self._directory.open(collection)
             return self._catalogue.all(collection)
 
     def find(self, collection: str, document_id: str) -> DocumentInfo | None:
@@ -177,17 +172,39 @@ class ChromaStore:
 
     # Vectors
 
-    def query(self, collection: str, vector: Vectors, k: int) -> list[Passage]:
+    def query(
+        self, collection: str, vector: Vectors, k: int, documents: Collection[str] | None = None
+    ) -> list[Passage]:
         """The `k` nearest chunks of ready documents, best first; equal ones in the order of their ids."""
         counting = partial(self._catalogue.counting, collection)
+        ask = partial(self._nearest.passages, vector=vector, k=k, counting=counting, documents=documents)
         with translated(f"{collection} cannot be searched"):
-            return self._ask(collection, lambda rows: self._nearest.passages(rows, vector, k, counting))
+            return self._directory.ask(collection, ask)
+
+    def lookup(self, collection: str, chunk_ids: Sequence[str]) -> dict[str, Chunk]:
+        """Chunks of ready documents by their ids; those that are not there are left out."""
+        wanted, counting = list(dict.fromkeys(chunk_ids)), partial(self._catalogue.counting, collection)
+        found: dict[str, Chunk] = {}
+        with translated(f"The chunks of {collection} cannot be read"):
+            for _ in range(2):  # what is missing may have been replaced just now
+                missing = [chunk_id for chunk_id in wanted if chunk_id not in found]
+                found |= self._directory.ask(
+                    collection, partial(chunks_by_id, chunk_ids=missing, counting=counting)
+                )
+        return {chunk_id: found[chunk_id] for chunk_id in wanted if chunk_id in found}
+
+    def editions(self, collection: str) -> dict[str, str]:
+        """A word for each ready document that changes whenever it is written anew."""
+        with translated(f"The documents of {collection} cannot be listed"):
+            self._directory.open(collection)
+            newest = self._catalogue.newest(collection)
+        return {document_id: line.edition for document_id, line in newest.items()}
 
     def vectors(self, collection: str, chunk_ids: Sequence[str]) -> Vectors:
         """The vectors of chunks, in the order of `chunk_ids`."""
         wanted, counting = list(dict.fromkeys(chunk_ids)), partial(self._catalogue.counting, collection)
         with translated(f"The vectors of {collection} cannot be read"):
-            by_id = self._ask(collection, lambda rows: vectors_of(rows, wanted, counting))
+            by_id = self._directory.ask(collection, lambda rows: vectors_of(rows, wanted, counting))
         missing = [chunk_id for chunk_id in chunk_ids if chunk_id not in by_id]
         if missing:
             raise StoreError(f"The chunk {missing[0]} is no longer in {collection}; ask again.")
@@ -196,23 +213,28 @@ class ChromaStore:
     def count(self, collection: str) -> int:
         """Chunks in a collection, those on their way in or out among them."""
         with translated(f"{collection} cannot be counted"):
-            return self._ask(collection, lambda rows: rows.count())
+            return self._directory.ask(collection, lambda rows: rows.count())
 
     def reindex(
         self,
         collection: str,
         fingerprint: str,
-        embed: Callable[[Sequence[str]], Vectors],
+        embed: Callable[[Sequence[Chunk]], Vectors],
         progress: Callable[[int, int], None],
     ) -> int:
         """Give every chunk a vector of another embedder; the old ones serve until all are in."""
-        with self._write:
-            with translated("The remains of failed writes cannot be removed"):
+        with self._anew:
+            with self._write, translated("The remains of failed writes cannot be removed"):
                 self._sweep_now_and_then()
-            metadata = {**(self._collection(collection).metadata or {}), _FINGERPRINT: fingerprint}
-            work = Reindexing(client=self._client, underway=self._underway, embed=embed, progress=progress)
-            done = work.run(collection, lambda: self._collection(collection), metadata)
-            self._embedder_of[collection] = fingerprint
+            work = Reindexing(
+                client=self._client,
+                underway=self._underway,
+                embed=embed,
+                labelling=self._directory.labelling,
+                progress=progress,
+            )
+            done = work.run(collection, partial(self._directory.open, collection), fingerprint)
+            self._directory.now_of(collection, fingerprint)
             return done
 
     # Parts
@@ -222,7 +244,7 @@ class ChromaStore:
         self._catalogue = Catalogue(make(self._client, CATALOGUE, {}))
         notes = make(self._client, NOTES, {})
         self._underway = UnderWay(notes, clock=self._now, silence_s=silence_s)
-        self._editions = Editions(self._catalogue, self._underway, self._to_write)
+        self._editions = Editions(self._catalogue, self._underway, self._directory.to_write)
         self._swept = time.monotonic()
         if not self._opened.shared:
             self._underway.clear()  # we have the lock, so whoever left a note is dead
@@ -238,67 +260,11 @@ class ChromaStore:
             sweep(self._client, self._catalogue, self._underway)
 
     def _chunks(self, collection: str, line: Line) -> list[Chunk]:
-        return self._ask(collection, lambda rows: chunks_of(rows, line.document.id, line.edition))
-
-    def _find(self, name: str) -> "Collection | None":
-        """A collection, in the middle of a switch under its provisional name."""
-        return (
-            find(self._client, name)
-            or find(self._client, NEXT + name)
-            or find(self._client, name)  # the switch was over between the two
-        )
-
-    def _collection(self, name: str) -> "Collection":
-        with translated(f"The collection {name} cannot be opened"):
-            found = None if is_ours(name) else self._find(check_name(name))
-        if found is None:
-            raise StoreError(
-                f"There is no collection {name}; add a document to it first, or choose another one."
-            )
-        return found
-
-    def _to_write(self, name: str) -> "Collection":
-        """A collection, if it still belongs to the embedder that our vectors come from."""
-        found = self._collection(name)
-        if name in self._embedder_of:
-            _compare(name, found, self._embedder_of[name])
-        return found
-
-    def _ask(self, name: str, question: Callable[["Collection"], T]) -> T:
-        """The answer of a collection that was the same before and after.
-
-        One that is switched meanwhile gives errors of many kinds, or too few rows without an error; one from
-        which rows are removed meanwhile may stumble over them.
-        """
-        import chromadb.errors
-
-        patience = _TRIES
-        asked = self._collection(name)
-        while True:
-            before, error = asked, None
-            try:
-                answer = question(before)
-            except chromadb.errors.ChromaError as failure:
-                error = failure
-                patience -= 1
-            asked = self._collection(name)
-            if error is None and asked.id == before.id:
-                return answer
-            if error is not None and patience == 0:
-                raise error
+        return self._directory.ask(collection, lambda rows: chunks_of(rows, line.document.id, line.edition))
 
 
 def _missing(collection: str, document_id: str) -> StoreError:
     return StoreError(f"There is no document {document_id} in {collection}; list the documents to see them.")
-
-
-def _compare(name: str, found: "Collection", fingerprint: str) -> None:
-    stored = (found.metadata or {}).get(_FINGERPRINT)
-    if stored != fingerprint:
-        raise StoreError(
-            f"The collection {name} was indexed with the embedder {stored}, but {fingerprint} is in use; set"
-            f" SPECRAG_EMBEDDER back, or run `specrag documents reindex --collection {name}`."
-        )
 
 
 def _nothing() -> None:

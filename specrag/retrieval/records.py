@@ -1,7 +1,8 @@
 """Chunks and documents as flat records of a vector database, and back. Pure.
 
 The databases refuse None, NUL and lone surrogates, and Chroma drops a whole batch for one of them; so absent
-values are left out, and text is made storable here, in one place.
+values are left out, and text is made storable here, in one place. What an older version did not store reads
+as absent.
 
 A row is a chunk of one *edition* of a document: each time a document is written, its rows get ids of their
 own, so a row never changes, and two writers of the same document never touch each other's. Rows of older
@@ -45,6 +46,11 @@ def chunk_record(chunk: Chunk, edition: str) -> Record:
         position=chunk.position,
         page=chunk.page,
         published_at=chunk.published_at,
+        section=chunk.section,
+        lead=chunk.lead,
+        part=chunk.part or None,
+        start=chunk.start or None,
+        gap=chunk.gap or None,
     )
 
 
@@ -59,6 +65,11 @@ def to_chunk(row: str, text: str, record: Mapping[str, Any]) -> Chunk:
         position=int(record["position"]),
         page=record.get("page"),
         published_at=record.get("published_at"),
+        section=record.get("section"),
+        lead=record.get("lead"),
+        part=int(record.get("part", 0)),
+        start=int(record.get("start", 0)),
+        gap=str(record.get("gap", "")),
     )
 
 
@@ -73,6 +84,8 @@ def to_passage(chunk: Chunk, similarity: float) -> Passage:
         source=chunk.source,
         published_at=chunk.published_at,
         score=min(1.0, max(0.0, similarity)),
+        section=chunk.section,
+        lead=chunk.lead,
     )
 
 
@@ -90,6 +103,10 @@ def document_record(collection: str, document: DocumentInfo, edition: str, stamp
         added_at=document.added_at,
         published_at=document.published_at,
         encoding=document.encoding,
+        media_type=document.media_type or None,
+        characters=document.characters or None,
+        bytes=document.bytes or None,
+        chunker=document.chunker or None,
     )
 
 
@@ -104,6 +121,10 @@ def to_document(record: Mapping[str, Any]) -> DocumentInfo:
         added_at=str(record["added_at"]),
         published_at=record.get("published_at"),
         encoding=record.get("encoding"),
+        media_type=str(record.get("media_type", "")),
+        characters=int(record.get("characters", 0)),
+        bytes=int(record.get("bytes", 0)),
+        chunker=str(record.get("chunker", "")),
     )
 
 

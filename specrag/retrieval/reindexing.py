@@ -7,17 +7,20 @@ new one takes its name. In between readers find it under the provisional name.
 
 import uuid
 from collections.abc import Callable, Sequence
-from contextlib import suppress
+from contextlib import AbstractContextManager, suppress
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from specrag.errors import StoreError
 from specrag.retrieval.base import Vectors
 from specrag.retrieval.catalogue import BATCH, batches
 from specrag.retrieval.client import discard, drop, make, put_aside, translated
+from specrag.retrieval.labels import of_embedder
 from specrag.retrieval.naming import NEXT
+from specrag.retrieval.records import to_chunk
 from specrag.retrieval.underway import UnderWay, Work
 from specrag.retrieval.upkeep import remove_rows
+from specrag.types import Chunk
 
 if TYPE_CHECKING:
     from chromadb.api.client import Client
@@ -35,12 +38,14 @@ class Reindexing:
 
     client: "Client"
     underway: UnderWay
-    embed: Callable[[Sequence[str]], Vectors]
+    embed: Callable[[Sequence[Chunk]], Vectors]
+    labelling: AbstractContextManager[object]
+    """Held by whoever sets labels in this process."""
     progress: Callable[[int, int], None]
     """Called as (done, total), in chunks."""
 
-    def run(self, name: str, old: Callable[[], "Collection"], metadata: dict[str, Any]) -> int:
-        """Index a collection anew and give it this metadata; the number of its chunks.
+    def run(self, name: str, old: Callable[[], "Collection"], fingerprint: str) -> int:
+        """Index a collection anew with the embedder of this fingerprint; the number of its chunks.
 
         Raises:
             StoreLocked: another process is at it.
@@ -51,10 +56,11 @@ class Reindexing:
             source = old()
             with translated(what):
                 drop(self.client, NEXT + name)  # of a process that was killed
-                fresh = make(self.client, NEXT + name, metadata)
+                fresh = make(self.client, NEXT + name, of_embedder(source.metadata, fingerprint))
             try:
                 total = self._copied(source, fresh, claim)
-                with translated(what):
+                with translated(what), self.labelling:
+                    fresh.modify(metadata=of_embedder(old().metadata, fingerprint))
                     self._switch(name, source, fresh)
             except BaseException:
                 with suppress(StoreError), translated(what):
@@ -111,7 +117,8 @@ class Reindexing:
             rows = source.get(ids=ids, include=["documents", "metadatas"])
         if not rows["ids"]:
             return
-        vectors = self.embed(rows["documents"] or [])
+        columns = (rows["ids"], rows["documents"] or [], rows["metadatas"] or [])
+        vectors = self.embed([to_chunk(*row) for row in zip(*columns, strict=True)])
         with translated("The new vectors cannot be stored"):
             fresh.upsert(
                 ids=rows["ids"], embeddings=vectors, documents=rows["documents"], metadatas=rows["metadatas"]

@@ -17,13 +17,25 @@ Counting: TypeAlias = Callable[[set[tuple[str, str]]], set[tuple[str, str]]]
 
 def chunks_of(rows: "Collection", document_id: str, edition: str) -> list[Chunk]:
     """The chunks of one edition of a document, in order."""
-    found: Any = rows.get(where={"document_id": document_id})
-    chunks = [
-        records.to_chunk(row_id, text, record)
-        for row_id, text, record in zip(found["ids"], found["documents"], found["metadatas"], strict=True)
-        if records.edition_of(record) == edition
-    ]
+    read = _read(rows.get(where={"document_id": document_id}, include=["documents", "metadatas"]))
+    chunks = [chunk for chunk, of in read if of == edition]
     return sorted(chunks, key=lambda chunk: chunk.position)
+
+
+def chunks_by_id(rows: "Collection", chunk_ids: list[str], counting: Counting) -> dict[str, Chunk]:
+    """The chunks of these ids that are there and count."""
+    found: dict[str, Chunk] = {}
+    for some in batches(chunk_ids):
+        where: Any = {"chunk_id": {"$in": some}}
+        read = _read(rows.get(where=where, include=["documents", "metadatas"]))
+        editions = counting({(chunk.document_id, edition) for chunk, edition in read}) if read else set()
+        found.update((chunk.id, chunk) for chunk, edition in read if (chunk.document_id, edition) in editions)
+        of_old = [chunk_id for chunk_id in some if chunk_id not in found]
+        if of_old:  # rows without an edition go by the id of their chunk
+            old = _read(rows.get(ids=of_old, include=["documents", "metadatas"]))
+            editions = counting({(chunk.document_id, "") for chunk, _ in old}) if old else set()
+            found.update((chunk.id, chunk) for chunk, _ in old if (chunk.document_id, "") in editions)
+    return found
 
 
 def vectors_of(rows: "Collection", chunk_ids: list[str], counting: Counting) -> dict[str, Any]:
@@ -42,3 +54,11 @@ def vectors_of(rows: "Collection", chunk_ids: list[str], counting: Counting) -> 
             got = rows.get(ids=of_old, include=["embeddings"])
             found.update(zip(got["ids"], got["embeddings"], strict=True))
     return found
+
+
+def _read(found: Any) -> list[tuple[Chunk, str]]:
+    """Chunks with their editions."""
+    return [
+        (records.to_chunk(row_id, text, record), records.edition_of(record))
+        for row_id, text, record in zip(found["ids"], found["documents"], found["metadatas"], strict=True)
+    ]

@@ -3,6 +3,7 @@
 import threading
 import uuid
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -204,8 +205,8 @@ def test_reindexing_changes_the_embedder_and_keeps_the_documents(store: VectorSt
     put(store, "aaaa", 450)
     steps: list[tuple[int, int]] = []
 
-    def embed(texts: Sequence[str]) -> Vectors:
-        return unit(*(int(text.rpartition(" ")[2]) for text in texts), dimension=5)
+    def embed(made: Sequence[Chunk]) -> Vectors:
+        return unit(*(int(chunk.text.rpartition(" ")[2]) for chunk in made), dimension=5)
 
     done = store.reindex("docs", "new/5/normalised/2", embed, lambda at, total: steps.append((at, total)))
     assert (done, steps[0], steps[-1]) == (450, (0, 450), (450, 450))
@@ -218,7 +219,7 @@ def test_reindexing_changes_the_embedder_and_keeps_the_documents(store: VectorSt
 def test_a_reindex_that_fails_changes_nothing(store: VectorStore) -> None:
     put(store, "aaaa", 3)
 
-    def embed(_texts: Sequence[str]) -> Vectors:
+    def embed(_chunks: Sequence[Chunk]) -> Vectors:
         raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
@@ -226,6 +227,201 @@ def test_a_reindex_that_fails_changes_nothing(store: VectorStore) -> None:
     store.check("docs", PRINT)
     assert store.query("docs", unit(2)[0], 1)[0].id == "aaaa-00002"
     assert store.collections() == ("docs",)
+
+
+def test_everything_that_is_known_of_chunks_and_documents_comes_back(store: VectorStore) -> None:
+    chunk = Chunk(
+        id="aaaa-00000-abcdef",
+        document_id="aaaa",
+        title="Prices",
+        source="prices.xlsx",
+        text="Mill | 7",
+        position=0,
+        page=3,
+        published_at="2025-03-01",
+        section="Sheet \U0001f9ed",
+        lead="Part | Price",
+        part=2,
+        start=120,
+        gap="\n\n\u3000",
+    )
+    document = replace(
+        info("aaaa", 1), media_type="text/csv", characters=77, bytes=9_000_000_000, chunker="chunks-v2-64-8"
+    )
+    store.ensure_collection("docs", PRINT)
+    store.add("docs", document, [chunk], unit(1))
+    assert store.documents("docs") == [document]
+    assert store.chunks("docs", "aaaa") == [chunk]
+    assert store.lookup("docs", [chunk.id]) == {chunk.id: chunk}
+    found = store.query("docs", unit(1)[0], 1)[0]
+    assert (found.section, found.lead, found.page) == (chunk.section, chunk.lead, 3)
+
+
+@pytest.mark.parametrize("size", [40, 600])
+def test_a_query_is_limited_to_documents(store: VectorStore, size: int) -> None:
+    """Small collections are compared exactly, large ones by the index; both fill all k places."""
+    for place, identity in enumerate(("aaaa", "bbbb", "cccc")):
+        put(store, identity, size, first_seed=place * size)
+    every = unit(*range(3 * size))
+    asked = unit(0)[0]  # is of aaaa
+    for documents, rows in ((["bbbb"], slice(size, 2 * size)), ({"bbbb", "cccc"}, slice(size, 3 * size))):
+        found = store.query("docs", asked, 25, documents)
+        assert {passage.document_id for passage in found} <= set(documents)
+        best = np.clip(np.sort(every[rows] @ asked)[::-1][:25], 0, 1)
+        assert [passage.score for passage in found] == pytest.approx(best.tolist(), abs=1e-5)
+    assert store.query("docs", asked, 3, []) == []
+    assert store.query("docs", asked, 3, ["gone"]) == []
+    assert store.query("docs", asked, 1, ["gone", "aaaa"])[0].id == "aaaa-00000"
+    store.delete("docs", "bbbb")
+    assert store.query("docs", asked, 3, ["bbbb"]) == []
+
+
+def test_a_query_limited_to_many_documents_of_many(store: VectorStore) -> None:
+    """A visitor may tick hundreds of documents, more than a condition of a database easily takes."""
+    store.ensure_collection("docs", PRINT)
+    put(store, "bulk", 1000, first_seed=5000)
+    for number in range(250):
+        made = chunks(f"d{number:03d}", 5)
+        store.add("docs", info(f"d{number:03d}", 5), made, unit(*range(number * 5, number * 5 + 5)))
+    wanted = [f"d{number:03d}" for number in range(250)]
+    found = store.query("docs", unit(777)[0], 400, wanted)
+    assert (found[0].id, len(found)) == ("d155-00002", 400)
+    assert all(passage.document_id != "bulk" for passage in found)
+
+
+def test_chunks_are_looked_up_and_those_that_are_not_ready_are_left_out(store: VectorStore) -> None:
+    put(store, "aaaa", 300)
+    put(store, "bbbb", 2)
+    wanted = ["bbbb-00001", "gone-00000", "aaaa-00299", *(chunk.id for chunk in chunks("aaaa", 250))]
+    found = store.lookup("docs", wanted)
+    assert list(found) == [one for one in wanted if one != "gone-00000"]
+    assert found["aaaa-00299"] == chunks("aaaa", 300)[299]
+    assert store.lookup("docs", []) == {}
+    store.delete("docs", "bbbb")
+    assert store.lookup("docs", ["bbbb-00001"]) == {}
+    seen: list[int] = []
+
+    class Watching(list[Chunk]):
+        def __getitem__(self, index: slice) -> list[Chunk]:  # type: ignore[override]
+            seen.append(len(store.lookup("docs", ["cccc-00000"])))
+            return super().__getitem__(index)
+
+    store.add("docs", info("cccc", 300), Watching(chunks("cccc", 300)), unit(*range(300)))
+    assert seen == [0, 0]
+    with pytest.raises(StoreError, match="no collection nothing"):
+        store.lookup("nothing", ["aaaa-00000"])
+
+
+def test_an_edition_changes_with_its_document_only(store: VectorStore) -> None:
+    """An index of words is built anew only when these change."""
+    put(store, "aaaa", 3)
+    put(store, "bbbb", 3)
+    before = store.editions("docs")
+    assert before.keys() == {"aaaa", "bbbb"}
+    assert store.editions("docs") == before
+    put(store, "aaaa", 2)
+    after = store.editions("docs")
+    assert after["bbbb"] == before["bbbb"]
+    assert after["aaaa"] != before["aaaa"]
+    store.delete("docs", "bbbb")
+    assert store.editions("docs").keys() == {"aaaa"}
+    with pytest.raises(StoreError, match="no collection nothing"):
+        store.editions("nothing")
+
+
+def test_labels_are_set_one_by_one_and_the_others_stay(store: VectorStore) -> None:
+    labels = {"title": "Mühle \0\U0001f33e", "owner": "visitor-1", "created_at": "2026-01-01T00:00:00+00:00"}
+    store.ensure_collection("docs", PRINT, "The mill", labels)
+    store.update_collection("docs", used_at="2026-01-02T00:00:00+00:00")
+    found = store.collection("docs")
+    assert (found.title, found.description, found.owner) == ("Mühle \U0001f33e", "The mill", "visitor-1")
+    assert (found.created_at[:10], found.used_at[:10]) == ("2026-01-01", "2026-01-02")
+    store.update_collection("docs", title="", description="", owner="")
+    cleared = store.collection("docs")
+    assert (cleared.title, cleared.description, cleared.owner) == ("docs", "", "")
+    assert cleared.created_at == found.created_at
+    store.ensure_collection("docs", PRINT)
+    assert store.collection("docs") == cleared
+    store.check("docs", PRINT)
+    with pytest.raises(StoreError, match="no label colour"):
+        store.update_collection("docs", colour="red")
+    with pytest.raises(StoreError, match="no collection nothing"):
+        store.update_collection("nothing", title="Nothing")
+
+
+def test_labels_set_at_the_same_time_are_all_kept(store: VectorStore) -> None:
+    """Metadata is written as a whole, so each of two writers put back what the other had changed."""
+    store.ensure_collection("docs", PRINT)
+    problems: list[BaseException] = []
+
+    def label(name: str) -> None:
+        try:
+            for turn in range(8):
+                store.update_collection("docs", **{name: f"{turn}"})
+        except BaseException as problem:  # noqa: BLE001 - reported by the test
+            problems.append(problem)
+
+    names = ("title", "description", "owner", "used_at")
+    writers = [threading.Thread(target=label, args=(name,)) for name in names]
+    for writer in writers:
+        writer.start()
+    for writer in writers:
+        writer.join()
+    found = store.collection("docs")
+    assert problems == []
+    assert (found.title, found.description, found.owner, found.used_at) == ("7",) * 4
+    store.check("docs", PRINT)
+
+
+def test_all_collections_are_listed_with_their_sizes(store: VectorStore) -> None:
+    assert store.infos() == []
+    put(store, "aaaa", 3)
+    put(store, "bbbb", 4)
+    put(store, "bbbb", 2)  # replaced
+    put(store, "aaaa", 5, collection="other")
+    store.ensure_collection("empty", PRINT, labels={"title": "Nothing yet"})
+    store.delete("other", "aaaa")
+    listed = {found.name: (found.title, found.documents, found.chunks) for found in store.infos()}
+    assert listed == {"docs": ("docs", 2, 5), "empty": ("Nothing yet", 0, 0), "other": ("other", 0, 0)}
+    assert store.infos() == [store.collection(name) for name in store.collections()]
+
+
+def test_many_collections_are_listed(store: VectorStore) -> None:
+    """Each visitor has some, and a server lists them in pages."""
+    for number in range(130):
+        store.ensure_collection(f"shelf-{number:03d}", PRINT)
+    assert len(store.infos()) == len(store.collections()) == 130
+
+
+def test_reindexing_keeps_the_labels_also_those_set_meanwhile(store: VectorStore) -> None:
+    put(store, "aaaa", 3)
+    store.update_collection("docs", title="Mill", owner="visitor-1")
+
+    def embed(made: Sequence[Chunk]) -> Vectors:
+        store.update_collection("docs", title="The mill", description="Grinds")
+        return unit(*(chunk.position for chunk in made), dimension=5)
+
+    store.reindex("docs", "new/5/normalised/2", embed, lambda _done, _total: None)
+    found = store.collection("docs")
+    assert (found.title, found.description, found.owner) == ("The mill", "Grinds", "visitor-1")
+    assert (found.fingerprint, found.chunks) == ("new/5/normalised/2", 3)
+
+
+def test_documents_can_be_deleted_while_the_collection_is_indexed_anew(store: VectorStore) -> None:
+    """It waited for the whole of it, an hour for a large collection."""
+    put(store, "aaaa", 3)
+    put(store, "bbbb", 2)
+
+    def embed(made: Sequence[Chunk]) -> Vectors:
+        deleting = threading.Thread(target=lambda: removed.append(store.delete("docs", "aaaa")))
+        deleting.start()
+        deleting.join(20)
+        return unit(*(chunk.position for chunk in made), dimension=5)
+
+    removed: list[int] = []
+    assert store.reindex("docs", "new/5/normalised/2", embed, lambda _done, _total: None) == 2
+    assert removed == [3]
+    assert (store.count("docs"), store.infos()[0].chunks) == (2, 2)
 
 
 def test_readers_and_a_writer_share_the_store(store: VectorStore) -> None:

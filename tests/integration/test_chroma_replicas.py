@@ -212,9 +212,9 @@ def test_a_writer_that_was_taken_for_dead_writes_again(place: ChromaServer) -> N
     store.close()
 
 
-def embed(texts: Sequence[str]) -> Vectors:
+def embed(made: Sequence[Chunk]) -> Vectors:
     """Another embedder of as many dimensions."""
-    return unit(*(10_000 + int(text.rpartition(" ")[2]) for text in texts))
+    return unit(*(10_000 + int(chunk.text.rpartition(" ")[2]) for chunk in made))
 
 
 def quiet(_done: int, _total: int) -> None:
@@ -229,17 +229,17 @@ def test_a_document_that_comes_in_or_goes_during_a_reindex_is_treated_as_everywh
     put(one, "bbbb", 10)
     busy: list[bool] = []
 
-    def meanwhile(texts: Sequence[str]) -> Vectors:
+    def meanwhile(made: Sequence[Chunk]) -> Vectors:
         if not busy:
             busy.append(True)
             put(other, "late", 30)
             other.delete("docs", "bbbb")
-        return embed(texts)
+        return embed(made)
 
     assert one.reindex("docs", NEW_PRINT, meanwhile, quiet) == 250
     assert {document.id for document in one.documents("docs")} == {"aaaa", "late"}
     assert one.count("docs") == 250
-    assert one.query("docs", embed(["chunk 29"])[0], 2)[1].id == "late-00029"
+    assert one.query("docs", embed(chunks("new", 30))[29], 2)[1].id == "late-00029"
     with pytest.raises(StoreError, match="SPECRAG_EMBEDDER back"):
         other.add("docs", info("old", 1), chunks("old", 1), unit(1))  # a vector of the embedder before
     one.close()
@@ -251,9 +251,9 @@ def test_a_switch_waits_for_who_is_in_the_middle_of_writing(place: ChromaServer)
     put(one, "aaaa", 20)
     copied = threading.Event()
 
-    def embed_and_say(texts: Sequence[str]) -> Vectors:
+    def embed_and_say(made: Sequence[Chunk]) -> Vectors:
         copied.set()
-        return embed(texts)
+        return embed(made)
 
     indexing = threading.Thread(target=lambda: one.reindex("docs", NEW_PRINT, embed_and_say, quiet))
 
@@ -284,7 +284,7 @@ def test_two_replicas_index_anew_at_once(place: ChromaServer) -> None:
     assert len(errors) < 2
     one.check("docs", NEW_PRINT)
     assert one.chunks("docs", "aaaa") == chunks("aaaa", 450)
-    assert one.query("docs", embed(["chunk 7"])[0], 1)[0].id == "aaaa-00007"
+    assert one.query("docs", embed(chunks("new", 30))[7], 1)[0].id == "aaaa-00007"
     assert one.collections() == ("docs",)
     one.close()
     other.close()
@@ -313,7 +313,7 @@ def test_a_reader_never_notices_the_switch(place: ChromaServer) -> None:
 
 
 KILLED_REINDEX = """
-store.reindex("docs", "new", lambda texts: os.kill(os.getpid(), signal.SIGKILL), lambda done, total: None)
+store.reindex("docs", "new", lambda made: os.kill(os.getpid(), signal.SIGKILL), lambda done, total: None)
 """
 
 
@@ -327,7 +327,7 @@ def test_a_reindex_that_was_killed_is_undone_and_can_be_begun_again(place: Chrom
         store.reindex("docs", NEW_PRINT, embed, quiet)
     later = ChromaStore(quick(place))
     assert later.reindex("docs", NEW_PRINT, embed, quiet) == 35
-    assert store.query("docs", embed(["chunk 7"])[0], 1)[0].id == "aaaa-00007"
+    assert store.query("docs", embed(chunks("new", 30))[7], 1)[0].id == "aaaa-00007"
     assert store.collections() == ("docs",)
     store.close()
     later.close()
@@ -365,20 +365,20 @@ def test_a_reindex_that_was_taken_for_dead_takes_nothing_along(place: ChromaServ
     put(slow, "aaaa", 30)
     copying, woken = threading.Event(), threading.Event()
 
-    def take_over_and_wait(texts: Sequence[str]) -> Vectors:
+    def take_over_and_wait(made: Sequence[Chunk]) -> Vectors:
         copying.set()
         assert woken.wait(30)
-        return embed(texts)
+        return embed(made)
 
     done: list[int] = []
     taking = threading.Thread(
         target=lambda: done.append(other.reindex("docs", NEW_PRINT, take_over_and_wait, quiet))
     )
 
-    def sleep(texts: Sequence[str]) -> Vectors:
+    def sleep(made: Sequence[Chunk]) -> Vectors:
         taking.start()
         assert copying.wait(30)
-        return embed(texts)
+        return embed(made)
 
     with pytest.raises(StoreError, match=r"cannot be|took over"):
         slow.reindex("docs", "new/8/normalised/3", sleep, quiet)
