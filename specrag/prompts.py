@@ -150,8 +150,10 @@ def _over_passages(
 
 
 def _evidence(passages: Sequence[Passage]) -> tuple[Segment, ...]:
+    """The passages under their numbers; rows of a table come after the names of their columns."""
     segments: list[Segment] = []
     for number, passage in enumerate(passages, 1):
         date = f" ({passage.published_at})" if passage.published_at else ""
-        segments.append(Segment(text=f"[{number}] {passage.title}{date}\n{passage.text}\n\n"))
+        lead = f"{passage.lead}\n" if passage.lead else ""
+        segments.append(Segment(text=f"[{number}] {passage.title}{date}\n{lead}{passage.text}\n\n"))
     return tuple(segments)
