@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import gradio as gr
+from starlette.middleware import Middleware
 from starlette.requests import Request
 from starlette.responses import JSONResponse
 from starlette.routing import Route
@@ -25,6 +26,7 @@ from specrag.ui import acts, endpoints
 from specrag.ui.live import header
 from specrag.ui.tabs import ask, documents
 from specrag.ui.theme import CSS_PATH, theme
+from specrag.ui.who import VisitorCookie, login_of
 
 LAYOUT_CSS = CSS_PATH.with_name("layout.css")
 DOCUMENTS_CSS = CSS_PATH.with_name("documents.css")
@@ -65,7 +67,11 @@ def launch_options(settings: Settings, startup: Startup) -> dict[str, Any]:
         "css_paths": [CSS_PATH, LAYOUT_CSS, DOCUMENTS_CSS],
         "js": ON_LOAD,
         "max_file_size": settings.max_file_mb * 2**20,  # gradio says it in units of 1,024
-        "app_kwargs": {"routes": [_health_route(startup)]},
+        "app_kwargs": {
+            "routes": [_health_route(startup)],
+            "middleware": [Middleware(VisitorCookie, days=settings.visitor_days)],
+        },
+        "auth": login_of(settings),
         "footer_links": ["api"],
         "run_history": False,
         "ssr_mode": False,
