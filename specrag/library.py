@@ -9,11 +9,12 @@ processes may share it.
 import logging
 import threading
 from collections.abc import Callable
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Final
 
 from specrag.config import Settings
 from specrag.errors import StoreError, UsageError
+from specrag.expiry import Expiry, written
 from specrag.retrieval.base import CollectionInfo, VectorStore
 from specrag.shelves import (
     OWN,
@@ -26,11 +27,13 @@ from specrag.shelves import (
     default_name,
     documents_of,
     folded,
-    is_somebodys,
+    missing,
     new_name,
+    sees,
+    unknown,
     visible,
 )
-from specrag.visitors import OPERATOR, VISITOR, Visitor
+from specrag.visitors import OPERATOR, Visitor
 
 if TYPE_CHECKING:
     from specrag.ingest.index import Indexer
@@ -39,11 +42,6 @@ if TYPE_CHECKING:
 
 __all__ = ["OPERATOR", "OWN", "SAMPLE", "Library", "Shelf", "Visitor", "documents_of"]
 
-_TOUCH_EVERY: Final = timedelta(hours=1)
-_ARRIVING: Final = "import:"
-"""Before the owner of a collection that is being imported: nobody's, until all of it is there."""
-_DEAD_AFTER: Final = timedelta(hours=6)
-"""An import that has said nothing for so long was killed."""
 _PASSING: Final = "You cannot be known again, so nothing is kept for you; allow cookies for this page."
 
 _log = logging.getLogger(__name__)
@@ -70,8 +68,7 @@ class Library:
         self._settings = settings
         self._clock = clock
         self._changing = threading.RLock()
-        self._used: dict[str, datetime] = {}
-        """When this process has last written that a collection is used."""
+        self._expiry = Expiry(settings, clock)
 
     # Looking
 
@@ -79,7 +76,7 @@ class Library:
         """What somebody sees: the sample, their first collection, and the others by title."""
         seen = self._seen(who)
         own = default_name(who)
-        first = [seen.pop(name, _missing(name)) for name in (SAMPLE, own)]
+        first = [seen.pop(name, missing(name)) for name in (SAMPLE, own)]
         others = sorted(seen.values(), key=lambda info: (folded(info.title), info.name))
         return [self._shelf(info, own) for info in (*first, *others)]
 
@@ -100,7 +97,7 @@ class Library:
         if len(called) > 1:
             raise StoreError(f"Several collections are called “{visible(text)}”: {', '.join(called)}.")
         if not called:
-            raise _unknown(text)
+            raise unknown(text)
         return called[0]
 
     def check_readable(self, who: Visitor, name: str) -> None:
@@ -110,7 +107,7 @@ class Library:
             StoreError: in the same words for one that does not exist.
         """
         if name not in self._seen(who) and name not in (SAMPLE, default_name(who)):
-            raise _unknown(name)
+            raise unknown(name)
 
     def check_writable(self, who: Visitor, name: str) -> None:
         """Refuse a collection that somebody may not change; makes their first one if it is that.
@@ -205,18 +202,17 @@ class Library:
     # Time
 
     def touch(self, who: Visitor, name: str) -> None:
-        """Note that a collection is in use, at most once an hour; one that somebody may not see is left."""
-        now = self._clock()
+        """Note that a collection is in use, at most once an hour; one that they may not see is left."""
         with self._changing:
-            if name == SAMPLE or now - self._used.get(name, datetime.min.replace(tzinfo=UTC)) < _TOUCH_EVERY:
+            if name == SAMPLE or not self._expiry.worth_a_note(name):
                 return
             known = self._seen(who).get(name)
             if known is None:
                 return
-            # written by a job that outlived the collection, it has lost its owner
-            owner = {} if who.owner is None or known.owner else {"owner": who.owner}
-            self._store.update_collection(name, used_at=_written(now), **owner)
-            self._used[name] = now
+            now = self._clock()
+            owner = known.owner or who.owner or ""
+            self._store.update_collection(name, used_at=written(now), owner=owner)
+            self._expiry.noted(name, now)
 
     def expire(self) -> list[str]:
         """Delete what visitors have not used for as long as they may, and what killed imports have left.
@@ -226,7 +222,7 @@ class Library:
         gone = []
         for info in self._store.infos():
             with self._changing:
-                if not self._over(info):
+                if not self._expiry.over(info):
                     continue
                 try:
                     self._remove(info.name)
@@ -239,7 +235,7 @@ class Library:
     # Parts
 
     def _seen(self, who: Visitor) -> dict[str, CollectionInfo]:
-        return {info.name: info for info in self._store.infos() if _sees(who, info)}
+        return {info.name: info for info in self._store.infos() if sees(who, info)}
 
     def _writable(self, who: Visitor, name: str) -> CollectionInfo | None:
         """A collection that somebody may change; None if it is their first one and does not exist yet."""
@@ -247,7 +243,7 @@ class Library:
         if name == SAMPLE:
             raise StoreError("The sample collection is read-only; choose another one.")
         if known is None and name != default_name(who):
-            raise _unknown(name)
+            raise unknown(name)
         if who.passing:
             raise StoreError(_PASSING)
         return known
@@ -255,7 +251,7 @@ class Library:
     def _make(self, name: str, who: Visitor, labels: dict[str, str], description: str = "") -> None:
         if self._indexer is None:
             raise UsageError("Collections cannot be made here; start the program with an embedder.")
-        now = _written(self._clock())
+        now = written(self._clock())
         labels = {"owner": who.owner or "", "created_at": now, "used_at": now, **labels}
         self._store.ensure_collection(name, self._indexer.embedder_fingerprint, description, labels=labels)
 
@@ -267,7 +263,7 @@ class Library:
             self._originals.delete_collection(name)
         if name in self._store.collections():
             raise StoreError("The collection is still there; a file was just being added, so try again.")
-        self._used.pop(name, None)
+        self._expiry.forget(name)
         return removed
 
     def _check_room(self, who: Visitor) -> None:
@@ -302,60 +298,5 @@ class Library:
             default=info.name == own,
             stale=stale if info.name != SAMPLE else None,
             mismatch=indexer is not None and info.fingerprint not in ("", indexer.embedder_fingerprint),
-            expires_at=_written(self._end(info)) if info.owner.startswith(VISITOR) else None,
+            expires_at=self._expiry.ends_at(info),
         )
-
-    def _last_use(self, info: CollectionInfo) -> datetime:
-        written = _read(info.used_at) or _read(info.created_at) or self._clock()
-        return max(written, self._used.get(info.name, written))
-
-    def _end(self, info: CollectionInfo) -> datetime:
-        return self._last_use(info) + timedelta(days=self._settings.visitor_days)
-
-    def _over(self, info: CollectionInfo) -> bool:
-        if info.owner.startswith(_ARRIVING):
-            return self._clock() > self._last_use(info) + _DEAD_AFTER
-        return info.owner.startswith(VISITOR) and self._clock() > self._end(info)
-
-
-def _sees(who: Visitor, info: CollectionInfo) -> bool:
-    if info.owner.startswith(_ARRIVING):
-        return False
-    if who.operator or info.name == SAMPLE:
-        return True
-    if info.name == default_name(who) and not info.owner:
-        return True
-    if who.owner is None:
-        return not info.owner and not is_somebodys(info.name)
-    return info.owner == who.owner
-
-
-def _unknown(name: str) -> StoreError:
-    return StoreError(f"There is no collection “{visible(name)[:80]}”; choose one of the list.")
-
-
-def _missing(name: str) -> CollectionInfo:
-    """A collection that does not exist yet."""
-    return CollectionInfo(
-        name=name,
-        description="",
-        fingerprint="",
-        documents=0,
-        title=name,
-        owner="",
-        created_at="",
-        used_at="",
-        chunks=0,
-    )
-
-
-def _written(moment: datetime) -> str:
-    return moment.isoformat(timespec="seconds")
-
-
-def _read(text: str) -> datetime | None:
-    try:
-        moment = datetime.fromisoformat(text)
-    except ValueError:
-        return None
-    return moment if moment.tzinfo is not None else moment.replace(tzinfo=UTC)

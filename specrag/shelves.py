@@ -13,8 +13,9 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Final
 
-from specrag.errors import UsageError
-from specrag.retrieval.base import VectorStore
+from specrag.errors import StoreError, UsageError
+from specrag.expiry import ARRIVING
+from specrag.retrieval.base import CollectionInfo, VectorStore
 from specrag.types import DocumentInfo
 from specrag.visitors import Visitor
 
@@ -120,3 +121,25 @@ def free_title(title: str, taken: Iterable[str]) -> str:
         title if number == 1 else f"{title[: TITLE_LENGTH - 7]} ({number})" for number in range(1, 1_000_000)
     )
     return next(candidate for candidate in candidates if folded(candidate) not in used)
+
+
+def sees(who: Visitor, info: CollectionInfo) -> bool:
+    """Whether somebody may know of a collection."""
+    if info.owner.startswith(ARRIVING):
+        return False
+    if who.operator or info.name == SAMPLE:
+        return True
+    if who.owner is None:
+        return not info.owner and not is_somebodys(info.name)
+    # a job that outlives a collection makes it again, and does not know whose it was
+    return info.owner == who.owner or (info.name == default_name(who) and not info.owner)
+
+
+def unknown(name: str) -> StoreError:
+    """The refusal of a collection that does not exist, and in the same words of one that is not theirs."""
+    return StoreError(f"There is no collection “{visible(name)[:80]}”; choose one of the list.")
+
+
+def missing(name: str) -> CollectionInfo:
+    """A collection that does not exist yet."""
+    return CollectionInfo(name=name, description="", fingerprint="", documents=0, title=name)

@@ -12,6 +12,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import gradio as gr
+from gradio.events import api
 
 from specrag.config import load_settings
 from specrag.startup import Startup
@@ -57,7 +58,7 @@ def main() -> None:
         return {"id": visitor.id, "owner": visitor.owner, "passing": visitor.passing}
 
     with gr.Blocks() as blocks:
-        gr.api(who, api_name="who")
+        api(who, api_name="who")
     _, url, _ = blocks.launch(prevent_thread_lock=True, **launch_options(settings, startup))
     sys.stdout.write(f"{url}\n")
     sys.stdout.flush()
