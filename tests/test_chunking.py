@@ -2,12 +2,16 @@
 
 import json
 import time
+from dataclasses import replace
+from hashlib import sha256
 from itertools import pairwise
 from pathlib import Path
 
 import pytest
 
-from specrag.ingest.chunking import Chunker
+from specrag.ingest.chunking import Chunker, rebuilt
+from specrag.types import Heading, Page
+from tests.made_files import chunks as made_chunks
 from tests.made_files import document
 
 pytestmark = pytest.mark.integration
@@ -35,8 +39,9 @@ def test_the_tokenizers_own_truncation_does_not_hide_text(tokenizer: Path, chunk
 def test_chunks_carry_what_a_citation_needs(chunker: Chunker) -> None:
     chunks = chunker.chunk(document(SENTENCE * 20, "", SENTENCE))
     assert [chunk.position for chunk in chunks] == list(range(len(chunks)))
-    assert [chunk.id for chunk in chunks][:2] == ["0123456789abcdef-00000", "0123456789abcdef-00001"]
-    assert {chunk.page for chunk in chunks} == {1, 3}
+    digest = sha256(chunks[1].text.encode()).hexdigest()[:6]
+    assert chunks[1].id == f"0123456789abcdef-00001-{digest}"
+    assert {(chunk.page, chunk.part) for chunk in chunks} == {(1, 0), (3, 2)}
     assert {(chunk.document_id, chunk.title, chunk.source) for chunk in chunks} == {
         ("0123456789abcdef", "Notes", "notes.txt")
     }
@@ -112,5 +117,99 @@ def test_a_page_without_text_gives_no_chunk(chunker: Chunker) -> None:
 
 
 def test_the_fingerprint_names_what_changes_the_chunks(tokenizer: Path, chunker: Chunker) -> None:
-    assert chunker.fingerprint == "chunks-v1-64-12"
+    assert chunker.fingerprint.startswith("chunks-v2-64-12-")
     assert Chunker(tokenizer, tokens=32, overlap=0).fingerprint != chunker.fingerprint
+
+
+def test_another_tokenizer_is_another_way_of_chunking(
+    tokenizer: Path, chunker: Chunker, tmp_path: Path
+) -> None:
+    """Its tokens are others, so what was cut for one embedder may be too long for another."""
+    other = json.loads(tokenizer.read_text(encoding="utf-8"))
+    other["normalizer"]["lowercase"] = False
+    (tmp_path / "tokenizer.json").write_text(json.dumps(other), encoding="utf-8")
+    changed = Chunker(tmp_path / "tokenizer.json", tokens=64, overlap=12)
+    assert changed.fingerprint != chunker.fingerprint
+
+
+def test_a_chunk_within_a_table_knows_the_header_row(chunker: Chunker) -> None:
+    rows = "\n".join(f"Mill {number} | {number * 7} | wheat" for number in range(60))
+    text = (
+        f"Prices of the mills.\n\nName | Price | Grain\n{rows}\n\nThat is all | or nearly.\n\n{SENTENCE * 8}"
+    )
+    chunks = chunker.chunk(document(text))
+    inside = [chunk for chunk in chunks if chunk.text.startswith("Mill ")]
+    assert len(inside) > 5
+    assert {chunk.lead for chunk in inside} == {"Name | Price | Grain"}
+    assert chunks[0].lead is None  # it holds the header row itself
+    assert chunks[-1].lead is None
+    assert all("\n" not in (chunk.lead or "") for chunk in chunks)
+
+
+def test_a_header_row_is_bounded(chunker: Chunker) -> None:
+    header = " | ".join(f"column {number}" for number in range(200))
+    chunks = chunker.chunk(document(header + "\n" + "\n".join(" | ".join("abcd") for _ in range(50))))
+    assert chunks[-1].lead is not None
+    assert header.startswith(chunks[-1].lead)
+    assert len(chunks[-1].lead) <= 160
+
+
+def test_a_chunk_stands_under_its_heading_else_in_its_section(chunker: Chunker) -> None:
+    text = f"{SENTENCE * 8}\n\nHistory\n\n{SENTENCE * 12}"
+    page = Page(
+        text=text,
+        number=1,
+        section="Chapter 1",
+        headings=(Heading(start=text.index("History"), text="History"),),
+    )
+    sections = [chunk.section for chunk in chunker.chunk(replace(document(), pages=(page,)))]
+    assert sections[0] == "Chapter 1"
+    assert sections[-1] == "History"
+    assert sections == sorted(sections)
+
+
+def test_sections_survive_that_the_text_is_cut_anew(chunker: Chunker, tokenizer: Path) -> None:
+    text = f"Early years\n\n{SENTENCE * 9}\n\nHistory\n\n{SENTENCE * 12}"
+    headings = tuple(Heading(start=text.index(name), text=name) for name in ("Early years", "History"))
+    made = replace(document(), pages=(Page(text=text, number=1, headings=headings),))
+    finer = Chunker(tokenizer, tokens=32, overlap=0)
+    once = finer.chunk(made)
+    again = finer.chunk(replace(made, pages=rebuilt(chunker.chunk(made))))
+    assert [(chunk.text, chunk.section) for chunk in again] == [(chunk.text, chunk.section) for chunk in once]
+
+
+def test_chunks_of_an_older_version_are_put_together_as_well_as_can_be() -> None:
+    """They do not say where they begin, but neighbours share sentences."""
+    texts = (
+        "The mill is old. It stands by the river.",
+        "It stands by the river. It grinds.",
+        "Herons live here.",
+    )
+    chunks = [replace(chunk, text=text) for chunk, text in zip(made_chunks("aaaa", 3), texts, strict=True)]
+    pages = rebuilt([replace(chunks[0], page=1), replace(chunks[1], page=1), replace(chunks[2], page=2)])
+    assert [page.text for page in pages] == [
+        "The mill is old. It stands by the river. It grinds.",
+        "Herons live here.",
+    ]
+    assert [page.number for page in pages] == [1, 2]
+    assert rebuilt([]) == ()
+
+
+@pytest.mark.parametrize("character", ["👩‍👩‍👧‍👦", "e\u0301\u0323", "👍🏽", "각"])
+def test_characters_of_several_code_points_are_not_cut(chunker: Chunker, character: str) -> None:
+    """Also where blocks of a text without any blank meet, after thousands of characters."""
+    for chunk in chunker.chunk(document(character * 6000)):
+        assert chunk.text.replace(character, "") == ""
+        assert chunk.start % len(character) == 0
+
+
+def test_time_grows_with_the_text_and_not_with_its_square(chunker: Chunker) -> None:
+    """A sheet is one page of many rows, and each of its chunks looks for its header row."""
+    row = "Mill | 7 | wheat | 2024-03-01\n"
+    small, large = row * 1000, row * 8000
+    started = time.perf_counter()
+    chunker.chunk(document(small))
+    first = time.perf_counter() - started
+    chunks = chunker.chunk(document(large))
+    assert time.perf_counter() - started - first < 30 * first + 5
+    assert chunks[-1].lead == "Mill | 7 | wheat | 2024-03-01"

@@ -7,17 +7,27 @@ not stand alone: the last two pieces are divided anew.
 
 What the embedder cannot see it cannot find, so the limit is hard, in tokens and also in characters: scripts
 that a tokenizer does not know count as one token however long they are.
+
+Every chunk notes where it begins and what white space stood before it, so that the text can be put together
+again (`rebuilt`), and what it stands under: its heading, and the header row of a table that it continues.
 """
 
+import hashlib
 import re
+import unicodedata
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias
 
-from specrag.types import Chunk, Document
+from specrag.ingest.context import Context
+from specrag.ingest.rebuilding import rebuilt
+from specrag.types import Chunk, Document, Page
 
 if TYPE_CHECKING:
     from semantic_text_splitter import TextSplitter
+
+__all__ = ["Chunker", "rebuilt"]
 
 Span: TypeAlias = tuple[int, int]
 
@@ -30,7 +40,21 @@ _PARAGRAPH = 81
 _MARKS = ("\n\n", "\n", ". ", "\u3002", " ")
 _BLOCK = 8192
 """The splitter's time grows with the square of a paragraph, so no more than this is given to it at once."""
-_VERSION = 1
+_VERSION = 2
+_DIGEST = 6
+"""Digits of a hash that tell two texts, or two tokenizers, apart."""
+_JOINER = "\u200d"
+_LONGEST_CHARACTER = 64
+"""Code points that a visible character may have; what is longer is cut."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Piece:
+    """A stretch of a page that becomes a chunk."""
+
+    start: int
+    text: str
+    gap: str
 
 
 class Chunker:
@@ -48,7 +72,9 @@ class Chunker:
 
         self.tokens = tokens
         self.overlap = overlap
-        self._tokenizer = Tokenizer.from_file(str(tokenizer_file))
+        content = tokenizer_file.read_bytes()
+        self._digest = hashlib.sha256(content).hexdigest()[:_DIGEST]
+        self._tokenizer = Tokenizer.from_buffer(content)
         # As shipped, many tokenizers cut or pad to the model's window, and then every count is wrong.
         self._tokenizer.no_truncation()
         self._tokenizer.no_padding()
@@ -56,35 +82,35 @@ class Chunker:
     @property
     def fingerprint(self) -> str:
         """Names the way of chunking; equal for equal chunks."""
-        return f"chunks-v{_VERSION}-{self.tokens}-{self.overlap}"
+        return f"chunks-v{_VERSION}-{self.tokens}-{self.overlap}-{self._digest}"
 
     def chunk(self, document: Document) -> list[Chunk]:
         """The chunks of all pages in order. A chunk never crosses a page, and none is empty."""
-        pieces = ((page, text) for page in document.pages for text in self._texts(page.text))
-        return [
-            Chunk(
-                id=f"{document.id}-{position:05d}",
-                document_id=document.id,
-                title=document.title,
-                source=document.source,
-                text=text,
-                position=position,
-                page=page.number,
-                published_at=document.published_at,
-            )
-            for position, (page, text) in enumerate(pieces)
-        ]
+        return list(self.each(document))
+
+    def each(self, document: Document) -> Iterator[Chunk]:
+        """The same, one after the other, for whoever may want to stop in between."""
+        position = 0
+        for part, page in enumerate(document.pages):
+            context = Context(page)
+            for piece in self._pieces(page):
+                yield _chunk(document, page, context, piece, part=part, position=position)
+                position += 1
 
     def count(self, text: str) -> int:
         """Tokens of `text` without special tokens."""
         return len(self._tokenizer.encode(text, add_special_tokens=False))
 
-    def _texts(self, text: str) -> Iterator[str]:
-        for block in _blocks(text):
+    def _pieces(self, page: Page) -> Iterator[_Piece]:
+        reached = offset = 0
+        for block in _blocks(page.text):
             for start, end in self._without_scrap(block, self._spans(block)):
-                piece = block[start:end].strip()
-                if piece:
-                    yield piece
+                text = block[start:end].strip()
+                begin = offset + block.index(text, start) if text else 0
+                if begin + len(text) > reached:
+                    yield _Piece(begin, text, page.text[reached:begin])
+                    reached = begin + len(text)
+            offset += len(block)
 
     def _spans(self, text: str) -> list[Span]:
         return self._hard(text, _split(self._splitter(self.tokens, self.overlap), _shadow(text)))
@@ -123,16 +149,55 @@ class Chunker:
         return TextSplitter.from_huggingface_tokenizer(self._tokenizer, tokens, overlap)
 
 
+def _chunk(
+    document: Document, page: Page, context: Context, piece: _Piece, *, part: int, position: int
+) -> Chunk:
+    digest = hashlib.sha256(piece.text.encode("utf-8", "replace")).hexdigest()[:_DIGEST]
+    return Chunk(
+        id=f"{document.id}-{position:05d}-{digest}",
+        document_id=document.id,
+        title=document.title,
+        source=document.source,
+        text=piece.text,
+        position=position,
+        page=page.number,
+        published_at=document.published_at,
+        section=context.section(piece.start),
+        lead=context.lead(piece.start),
+        part=part,
+        start=piece.start,
+        gap=piece.gap,
+    )
+
+
 def _blocks(text: str) -> Iterator[str]:
     """The text in parts of a bounded size, cut at the best place in the second half of each."""
     start = 0
     while len(text) - start > _BLOCK:
         half, full = start + _BLOCK // 2, start + _BLOCK
         cuts = (text.rfind(mark, half, full) + len(mark) for mark in _MARKS if mark in text[half:full])
-        end = next(cuts, full)
+        end = _between_characters(text, next(cuts, full))
         yield text[start:end]
         start = end
     yield text[start:]
+
+
+def _between_characters(text: str, place: int) -> int:
+    """The nearest place at or before `place` that is not within a visible character, if one is near."""
+    for at in range(place, max(0, place - _LONGEST_CHARACTER), -1):
+        if not _joined(text[at - 1], text[at]):
+            return at
+    return place
+
+
+def _joined(before: str, after: str) -> bool:
+    """Whether two code points are seen as one character: marks, joined or toned emoji, flags, Hangul."""
+    if _JOINER in (before, after) or unicodedata.category(after) in ("Mn", "Mc", "Me"):
+        return True
+    tone = "\U0001f3fb" <= after <= "\U0001f3ff"
+    flag = all("\U0001f1e6" <= char <= "\U0001f1ff" for char in (before, after))
+    jamo = "\u1100" <= before <= "\u11ff" and "\u1160" <= after <= "\u11ff"
+    return tone or flag or jamo
 
 
 def _shadow(text: str) -> str:
