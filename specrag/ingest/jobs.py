@@ -1,54 +1,33 @@
-"""Uploads on their way into the store: a queue on the server, so a reload of the page loses nothing.
+"""Uploads on their way into the store: a queue on the server, so that no reload and no restart loses one.
 
-An upload is copied at once, because the page's temporary file may vanish, and one daemon thread works through
-the copies in order. Every change of a state is a new frozen `JobState`; readers get what is true now. The
-queue and the history are bounded, and copies that a killed process left behind are deleted at the start.
+An upload is copied at once, because the page's temporary file may vanish, and written down beside its copy.
+One daemon thread works through them, the owners taking turns; every change of a state is a new frozen
+`JobState`, and readers get what is true now. An archive makes way for the files in it.
 """
 
-import itertools
 import logging
-import shutil
 import threading
-import uuid
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace as changed
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any, Literal, TypeAlias
+from typing import Any
 
-from specrag.errors import DocumentError, TransientError, UsageError
+from specrag.errors import DocumentError, SpecragError, UsageError
 from specrag.ingest.index import Indexer, IngestResult
+from specrag.ingest.job_folder import not_copied, take
+from specrag.ingest.job_ledger import Ledger
+from specrag.ingest.job_queue import JobQueue
+from specrag.ingest.job_room import Limits, Room
+from specrag.ingest.job_state import ENDED, Job, JobState, State, failed, new_id, outcome
 from specrag.ingest.loaders import check_size
 from specrag.ingest.text import clean_name
 
-State: TypeAlias = Literal["queued", "reading", "embedding", "ready", "duplicate", "failed", "cancelled"]
+__all__ = ["ENDED", "IngestJobs", "JobState", "State"]
 
-ENDED: frozenset[State] = frozenset(("ready", "duplicate", "failed", "cancelled"))
-_KEPT = 200
-_WAITING = 100
 _PATIENCE_S = 30.0
 
 _log = logging.getLogger(__name__)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class JobState:
-    """Where one upload is."""
-
-    id: str
-    name: str
-    collection: str
-    submitted_at: str
-    state: State = "queued"
-    done: int = 0
-    """Pages while reading, chunks while embedding."""
-    total: int = 0
-    pages: int = 0
-    chunks: int = 0
-    document_id: str | None = None
-    message: str | None = None
-    """A sentence: why it failed, or what is missing of it."""
-    reason: str | None = None
 
 
 class IngestJobs:
@@ -61,161 +40,235 @@ class IngestJobs:
         *,
         clock: Callable[[], datetime] = lambda: datetime.now(UTC),
     ) -> None:
-        """Start the worker; `staging` belongs to this queue alone and is emptied."""
-        shutil.rmtree(staging, ignore_errors=True)
-        staging.mkdir(parents=True, exist_ok=True)
+        """Go on where the last process stopped.
+
+        Args:
+            indexer: what makes documents of files.
+            staging: of the queue alone; whatever else lies in it is deleted. While another process has it, a
+                neighbour of it is taken.
+            clock: for the times that people see, and for how long jobs are remembered.
+
+        Raises:
+            StoreError: the folder cannot be written.
+        """
+        limits = Limits.of(indexer.settings)
         self._indexer = indexer
-        self._staging = staging
-        self._clock = clock
+        self._folder = take(staging)
+        ledger = Ledger(self._folder, kept_bytes=limits.kept_bytes, now=clock().timestamp())
+        self._queue = JobQueue(ledger, Room(limits, self._folder.root), clock)
         self._changed = threading.Condition()
-        self._jobs: dict[str, JobState] = {}
-        """In the order of submission."""
-        self._cancelled: set[str] = set()
         self._closed = False
         self._worker = threading.Thread(target=self._work, name="specrag-ingest", daemon=True)
         self._worker.start()
 
-    def submit(self, upload_path: Path, name: str, collection: str) -> str:
+    def submit(
+        self,
+        upload_path: Path,
+        name: str,
+        collection: str,
+        *,
+        owner: str = "",
+        replace: bool = False,
+        password: str | None = None,
+    ) -> str:
         """Copy an upload and queue it; the id of its job.
+
+        Args:
+            upload_path: where the file is now; it may vanish afterwards.
+            name: what the visitor calls it.
+            collection: where it goes.
+            owner: an opaque id of the visitor; owners take turns.
+            replace: whether older documents of this name make way.
+            password: opens an encrypted file; it is never written to disk.
 
         Raises:
             DocumentError: the file is empty, too large or unreadable; nothing was copied.
-            TransientError: the queue is full.
+            TransientError: there is no room for it now.
             UsageError: the queue was closed.
         """
-        shown = clean_name(name)
-        job = uuid.uuid4().hex[:12]
+        shown, job = clean_name(name), new_id()
+        size = self._size(upload_path, shown)
         with self._changed:
-            if self._closed:
-                raise UsageError(f"{shown} was not added, because the program is shutting down.")
-            if sum(state.state == "queued" for state in self._jobs.values()) >= _WAITING:
-                raise TransientError(f"{_WAITING} files are waiting already; add {shown} when some are done.")
-        self._copy(upload_path, shown, self._staging / job)
-        with self._changed:
-            now = self._clock().isoformat(timespec="seconds")
-            self._jobs[job] = JobState(id=job, name=shown, collection=collection, submitted_at=now)
-            self._forget_oldest()
-            self._changed.notify_all()
+            self._check_open(shown)
+            self._queue.room.enter(job, shown, (owner, size), self._queue.ledger)
+        try:
+            size = self._folder.copy(upload_path, job, shown)
+            with self._changed:
+                self._check_open(shown)
+                state = JobState(
+                    id=job, name=shown, collection=collection, submitted_at=self._queue.time(), owner=owner
+                )
+                place, locked = self._queue.ledger.next_place(), password is not None
+                made = Job(state=state, place=place, replace=replace, locked=locked, size=size)
+                self._queue.enter(made, password)
+                self._changed.notify_all()
+        except SpecragError:
+            self._folder.remove(job)
+            raise
+        finally:
+            with self._changed:
+                self._queue.room.arrived(job)
         return job
 
     def jobs(self, collection: str) -> tuple[JobState, ...]:
         """The jobs of a collection, newest first."""
         with self._changed:
-            return tuple(state for state in reversed(self._jobs.values()) if state.collection == collection)
+            return tuple(job.state for job in self._queue.of(collection) if not job.unpacked)
+
+    def waiting_before(self, job: str) -> int:
+        """How many files go before this one, the one at work among them; 0 if it does not wait."""
+        with self._changed:
+            return self._queue.before(job)
 
     def cancel(self, job: str) -> None:
-        """Stop a job at its next batch; one that has ended stays as it is."""
+        """Stop a job, or all files of an archive; what has ended stays as it is."""
         with self._changed:
-            state = self._jobs.get(job)
-            if state is None or state.state in ENDED:
-                return
-            self._cancelled.add(job)
-            if state.state == "queued":
-                sentence = f"{state.name} was cancelled; nothing of it was kept."
-                self._end(job, state="cancelled", reason="cancelled", message=sentence)
+            for item in self._queue.meant(job):
+                self._queue.cancel(item)
+            self._changed.notify_all()
+
+    def cancel_all(self, collection: str) -> None:
+        """Stop all jobs of a collection."""
+        with self._changed:
+            for item in self._queue.of(collection):
+                self._queue.cancel(item)
+            self._changed.notify_all()
+
+    def retry(self, job: str, *, password: str | None = None) -> None:
+        """Queue a job anew that has failed or was cancelled, at the end of its owner's line.
+
+        Raises:
+            UsageError: there is no such job, or its copy is no longer here.
+            TransientError: there is no room for it now.
+        """
+        with self._changed:
+            self._check_open("The file")
+            self._queue.retry(job, password)
+            self._changed.notify_all()
+
+    def dismiss(self, job: str) -> None:
+        """Forget a job that has ended, and its copy; one that has not ended stays."""
+        with self._changed:
+            self._queue.forget(self._queue.meant(job))
+            self._changed.notify_all()
+
+    def drop_collection(self, collection: str) -> None:
+        """Cancel and forget all jobs of a collection; when it returns, none of them is at work any more."""
+        self.cancel_all(collection)
+        with self._changed:
+            self._changed.wait_for(lambda: not self._at_work_on(collection), _PATIENCE_S)
+            self._queue.forget(self._queue.of(collection))
+            self._changed.notify_all()
 
     def wait(self, job: str, timeout: float | None = None) -> JobState:
-        """The state of a job once it has ended, or as it is after `timeout` seconds.
+        """The state of a job once it has ended, or as it is after `timeout` seconds or when the queue closes.
+
+        That of an archive which was unpacked is what its files come to.
 
         Raises:
             UsageError: there is no such job.
         """
         with self._changed:
-            if job not in self._jobs:
+            state = self._queue.seen(job)
+            if state is None:
                 raise UsageError(f"There is no upload {job}; look at the list of uploads.")
             # A job that ended may be forgotten while we wait for the lock, so its last state is kept here.
-            last = [self._jobs[job]]
+            last = [state]
 
             def ended() -> bool:
-                last[0] = self._jobs.get(job, last[0])
-                return last[0].state in ENDED or job not in self._jobs
+                seen = self._queue.seen(job)
+                last[0] = seen or last[0]
+                return last[0].state in ENDED or seen is None or not self._worker.is_alive()
 
             self._changed.wait_for(ended, timeout)
             return last[0]
 
     def close(self) -> None:
-        """Cancel everything and end the worker; a second call does nothing."""
+        """Stop at the next batch and leave the rest to the next start; a second call does nothing."""
         with self._changed:
             self._closed = True
-            open_jobs = [job for job, state in self._jobs.items() if state.state not in ENDED]
             self._changed.notify_all()
-        for job in open_jobs:
-            self.cancel(job)
         self._worker.join(_PATIENCE_S)
+        with self._changed:
+            self._changed.notify_all()
+            if not self._worker.is_alive():
+                self._folder.close()
 
-    def _copy(self, source: Path, shown: str, target: Path) -> None:
+    def _size(self, upload: Path, shown: str) -> int:
         try:
-            check_size(source.stat().st_size, shown, self._indexer.settings)
-            shutil.copyfile(source, target)
+            size = upload.stat().st_size
         except OSError as error:
-            target.unlink(missing_ok=True)
-            raise DocumentError(
-                "unreadable", f"{shown} could not be copied ({error.strerror or error}); upload it again."
-            ) from error
+            raise not_copied(shown, error) from error
+        check_size(size, shown, self._indexer.settings)
+        return size
 
-    def _forget_oldest(self) -> None:
-        surplus = len(self._jobs) - _KEPT
-        ended = (job for job, state in self._jobs.items() if state.state in ENDED)
-        for job in list(itertools.islice(ended, max(0, surplus))):
-            del self._jobs[job]
+    def _check_open(self, shown: str) -> None:
+        if self._closed:
+            raise UsageError(f"{shown} was not added, because the program is shutting down.")
+
+    def _at_work_on(self, collection: str) -> bool:
+        at_work = self._queue.ledger.get(self._queue.at_work or "")
+        return at_work is not None and at_work.state.collection == collection
 
     def _work(self) -> None:
-        while (job := self._next()) is not None:
+        while (turn := self._next()) is not None:
+            job, password = turn
             try:
-                result = self._indexed(job)
+                self._index(job, password)
+            except SpecragError as failure:
+                reason = failure.reason if isinstance(failure, DocumentError) else failure.kind
+                self._end(job, failed(reason, str(failure)))
             except Exception:  # noqa: BLE001 - the worker must outlive a bug in the path of one file
-                name = self._jobs[job].name
-                _log.exception("indexing %s failed unexpectedly", name)
-                self._end(job, state="failed", message=f"{name} failed unexpectedly; see the server's log.")
-            else:
-                self._end(job, **_outcome(result))
+                _log.exception("indexing %s failed unexpectedly", job.state.name)
+                sentence = f"{job.state.name} failed unexpectedly; try it again, or see the server's log."
+                self._end(job, failed("unexpected", sentence))
 
-    def _indexed(self, job: str) -> IngestResult:
-        state = self._jobs[job]
-
-        def progress(stage: str, done: int, total: int) -> None:
-            self._update(job, state=stage, done=done, total=total)
-
-        def cancelled() -> bool:
-            return job in self._cancelled
-
-        return self._indexer.ingest(self._staging / job, state.name, state.collection, progress, cancelled)
-
-    def _next(self) -> str | None:
-        """The oldest job that waits, marked as being read; None when the queue is closed."""
+    def _next(self) -> tuple[Job, str | None] | None:
+        """The job whose turn it is, marked as being read; None when the queue is closed."""
         with self._changed:
-            while True:
-                if self._closed:
-                    return None
-                job = next((job for job, state in self._jobs.items() if state.state == "queued"), None)
-                if job is not None:
-                    self._update(job, state="reading")
-                    return job
+            while not self._closed:
+                if (turn := self._queue.begin()) is not None:
+                    self._changed.notify_all()
+                    return turn
                 self._changed.wait()
+            return None
 
-    def _update(self, job: str, **changes: Any) -> None:
+    def _index(self, job: Job, password: str | None) -> None:
+        def progress(stage: Any, done: int, total: int) -> None:
+            with self._changed:
+                self._queue.report(job.id, stage, done, total)
+                self._changed.notify_all()
+
+        options: dict[str, Any] = {"replace": True} if job.replace else {}
+        state = job.state
+        result = self._indexer.ingest(
+            self._folder.path(job.id),
+            state.name,
+            state.collection,
+            progress,
+            lambda: self._closed or self._queue.stop.is_set(),
+            password=password,
+            **options,
+        )
+        if result.reason == "cancelled" and not self._queue.stop.is_set():
+            self._give_back(job)
+        else:
+            self._end(job, outcome(self._first_time(job, result), state.name))
+
+    def _first_time(self, job: Job, result: IngestResult) -> IngestResult:
+        """A document that a killed process had just stored is no duplicate of its own upload."""
+        if result.status == "duplicate" and job.state.attempts and result.document_id:
+            stored = self._indexer.store.find(job.state.collection, result.document_id)
+            if stored is not None and stored.added_at >= job.state.submitted_at:
+                return changed(result, status="ready")
+        return result
+
+    def _end(self, job: Job, changes: dict[str, Any]) -> None:
         with self._changed:
-            self._jobs[job] = replace(self._jobs[job], **changes)
+            self._queue.end(job.id, changes)
             self._changed.notify_all()
 
-    def _end(self, job: str, **changes: Any) -> None:
-        (self._staging / job).unlink(missing_ok=True)
+    def _give_back(self, job: Job) -> None:
         with self._changed:
-            self._cancelled.discard(job)
-            self._update(job, **changes)
-            self._forget_oldest()
-
-
-def _outcome(result: IngestResult) -> dict[str, Any]:
-    if result.status == "failed":
-        state = "cancelled" if result.reason == "cancelled" else "failed"
-        return {"state": state, "message": result.error, "reason": result.reason}
-    return {
-        "state": result.status,
-        "done": result.chunks,
-        "total": result.chunks,
-        "pages": result.pages,
-        "chunks": result.chunks,
-        "document_id": result.document_id,
-        "message": result.warning,
-    }
+            self._queue.give_back(job.id)
+            self._changed.notify_all()
