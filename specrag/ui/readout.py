@@ -28,6 +28,9 @@ class Ref:
     number: int
     passage: Passage
     target: str
+    """Id of the panel with its text, the quick look."""
+    opens: str
+    """What the viewer is asked to open: the run and the passage."""
     drafts: tuple[int, ...] = ()
     """Numbers of the drafts that read it; each has its hue."""
     hops: tuple[int, ...] = ()
@@ -74,6 +77,7 @@ def refs_of(trace: Trace, scope: str) -> dict[str, Ref]:
             number=number,
             passage=passage,
             target=f"{prefix}-p{number}",
+            opens=f"{trace.run_id}:{passage.id}",
             drafts=tuple(order[subset.id] for subset in trace.subsets if passage.id in subset.passage_ids),
             hops=tuple(hop.number for hop in trace.hops if passage.id in found_by(trace, hop)),
             whole=whole,

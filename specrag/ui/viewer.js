@@ -1,0 +1,87 @@
+() => {
+  // The sheet that shows documents (templates/viewer.html): opening, turning, focus. What it shows comes from the server.
+  const place = document.getElementById("sr-viewer");
+  const sheet = () => document.getElementById("sr-viewer-sheet");
+  if (!place || !sheet()) return;
+  const TURNS = ["leaf-back", "leaf-on", "leaf-to", "leaf-passage", "leaf-earlier", "leaf-later"];
+  const openers = new Map(); // of quick looks, by their id: where the focus goes back to
+  let opener = null;
+  let key = sheet().dataset.srKey;
+
+  const wait = (kind) => { place.dataset.srWaiting = kind; };
+  const back = () => {
+    const same = opener && document.querySelectorAll(`[data-sr-id="${CSS.escape(opener.dataset.srId || "")}"]`);
+    const near = opener?.isConnected && opener.checkVisibility() ? opener
+      : [...(same || [])].find((one) => one.checkVisibility() && !place.contains(one));
+    near?.focus();
+  };
+  // First of all listeners: a button that opens the sheet is a quick look where there is no script.
+  document.addEventListener("click", (event) => {
+    const button = event.target.closest?.("button");
+    if (!button || button.disabled) return;
+    if (button.dataset.srAction === "open") {
+      event.preventDefault();
+      const look = button.closest("[popover]");
+      opener = (look && openers.get(look.id)) || button;
+      wait("open");
+      if (!sheet().matches(":popover-open")) sheet().showPopover();
+      sheet().focus();
+    } else if (button.popoverTargetElement && button.popoverTargetAction !== "hide")
+      openers.set(button.popoverTargetElement.id, button);
+    else if (TURNS.includes(button.dataset.srAction)) wait("turn");
+  }, true);
+  document.addEventListener("toggle", (event) => {
+    if (event.target === sheet() && event.newState === "closed") back();
+  }, true);
+
+  // What is marked comes into view, whenever another page does.
+  const body = () => place.querySelector(".sr-sheet-body");
+  const reveal = () => {
+    const marks = [...place.querySelectorAll(".sr-box-evidence, .sr-box, .sr-mark-evidence, .sr-leaf-text .sr-mark-passage")]
+      .filter((mark) => mark.checkVisibility() && !mark.closest(".sr-sheet-legend"));
+    const mark = marks.find((one) => /evidence/.test(one.className)) || marks[0];
+    const area = body().getBoundingClientRect();
+    const at = mark?.getBoundingClientRect();
+    body().scrollTop = at ? body().scrollTop + at.top - area.top - area.height / 4 : 0;
+    if (at && body().scrollWidth > body().clientWidth)
+      body().scrollLeft += at.left - area.left - Math.max(16, (area.width - at.width) / 2);
+  };
+  new MutationObserver(() => {
+    const now = sheet()?.dataset.srKey;
+    if (now === key) return;
+    key = now;
+    delete place.dataset.srWaiting;
+    const image = place.querySelector(".sr-leaf img");
+    if (image && !image.complete) image.addEventListener("load", reveal, { once: true });
+    requestAnimationFrame(reveal);
+  }).observe(place, { subtree: true, childList: true, attributes: true, attributeFilter: ["data-sr-key"] });
+
+  place.addEventListener("change", (event) => {
+    const field = event.target;
+    if (field.type === "radio") return requestAnimationFrame(reveal);
+    if (field.dataset.srLeaf === undefined) return;
+    const page = Math.min(Math.max(1, Math.round(Number(field.value)) || 1), Number(field.max));
+    field.value = page;
+    const go = place.querySelector('[data-sr-action="leaf-to"]');
+    go.dataset.srValue = page - 1;
+    go.click();
+  });
+  place.addEventListener("keydown", (event) => {
+    const typing = event.target.tagName === "INPUT";
+    if (event.key === "Tab") {
+      const stops = [...sheet().querySelectorAll('button, input, a[href], [tabindex="0"]')]
+        .filter((one) => !one.disabled && one.tabIndex >= 0 && one.checkVisibility()
+          && (one.type !== "radio" || one.checked));
+      const edge = event.shiftKey ? stops[0] : stops.at(-1);
+      if (document.activeElement !== edge && document.activeElement !== sheet()) return;
+      if (document.activeElement === sheet() && !event.shiftKey) return;
+      event.preventDefault();
+      (event.shiftKey ? stops.at(-1) : stops[0]).focus();
+    } else if (!typing && !event.altKey && !event.ctrlKey && !event.metaKey) {
+      const turn = { ArrowLeft: "leaf-back", ArrowRight: "leaf-on" }[event.key];
+      if (!turn || body().scrollWidth > body().clientWidth + 1) return;
+      event.preventDefault();
+      place.querySelector(`[data-sr-action="${turn}"]`).click();
+    }
+  });
+}
