@@ -1,28 +1,29 @@
 """Text of a PDF by pdfium, which also reads files that stricter readers refuse.
 
-pdfium tells lines apart but not paragraphs, so `unwrap` joins what was only broken to fit the page. Filled
-form fields are drawn into the page first, because they are not part of its text. Images are never decoded.
+pdfium tells lines apart but not paragraphs, so `unwrap` joins what was only broken to fit the page. Pictures
+are not decoded to read text; only a page that has nothing else is drawn, for OCR, where that is installed.
 """
 
 import re
-import threading
-from collections.abc import Callable, Iterator
-from contextlib import closing, contextmanager
+from collections.abc import Callable, Sequence
+from itertools import groupby
 from typing import Any
 
 from specrag.errors import DocumentError
+from specrag.ingest.ocr import available, recognised
 from specrag.ingest.readers.content import Content
+from specrag.ingest.readers.dates import stated_date
+from specrag.ingest.readers.outline import outline, under
+from specrag.ingest.readers.pdfium import PDFIUM, blank, drawn, opened, page_of, text_of, too_many_pixels
 from specrag.ingest.readers.unwrap import rejoin_hyphens, unwrap
 from specrag.ingest.text import prose
 from specrag.types import Page
 
-# pdfium keeps its state per process and is not thread-safe, so the lock must be one per process as well.
-_PDFIUM = threading.Lock()
-_ERR_PASSWORD, _ERR_SECURITY = 4, 5
 _JUNK_TITLE = re.compile(
     r"untitled|microsoft (word|powerpoint)|\.(docx?|tex|dvi|indd|pptx?|qxd|rtf)\b", re.IGNORECASE
 )
-_PAGE_TREE, _PAGE = re.compile(rb"/Type\s*/Pages\b"), re.compile(rb"/Type\s*/Page\b")
+_OCR_PIXELS = 2000
+"""Of the longer side of a page that is read by OCR, which makes larger ones smaller again."""
 
 
 def read_pdf(
@@ -33,84 +34,81 @@ def read_pdf(
     max_characters: int,
     password: str | None,
     on_page: Callable[[int, int], None],
+    ocr: bool = True,
 ) -> Content:
-    """The pages of a PDF; pages without a text layer stay, with an empty text.
+    """The pages of a PDF; pages without any text stay, with an empty one.
 
     Raises:
-        DocumentError: `encrypted`, `corrupt`, `no_pages`, `no_text` or `too_large`.
+        DocumentError: `encrypted`, `corrupt`, `no_pages`, `no_text`, `no_text_needs_ocr` or `too_large`.
     """
-    with _PDFIUM, _opened(data, name, password) as pdf:
+    with PDFIUM, opened(data, name, password) as pdf:
         total = len(pdf)
-        if total == 0:
-            raise _no_pages(name)
         if total > max_pages:
             raise DocumentError(
                 "too_large",
                 f"{name} has {total} pages, more than the {max_pages} of SPECRAG_MAX_PAGES; split it.",
             )
         raw: list[str] = []
+        scanned: list[int] = []
+        left = max_characters
         for index in range(total):
             on_page(index, total)
-            raw.append(_page_text(pdf, index))
-            if sum(map(len, raw)) > max_characters:
+            text, by_ocr = _page_text(pdf, index, ocr=ocr)
+            raw.append(text)
+            scanned += [index + 1] if by_ocr else []
+            left -= len(text)
+            if left < 0:
                 raise DocumentError(
                     "too_large",
                     f"{name} has more than {max_characters} characters (SPECRAG_MAX_CHARACTERS); split it.",
                 )
-        title = pdf.get_metadata_value("Title").strip()
+        title = prose(pdf.get_metadata_value("Title"))
+        made = pdf.get_metadata_value("CreationDate")
+        titles = outline(pdf)
     on_page(total, total)
     if not any(text.strip() for text in raw):
-        raise DocumentError(
-            "no_text",
-            f"{name} is a scan without a text layer; run OCR on it (ocrmypdf, for example) and retry.",
-        )
+        raise _no_text(name, ocr=ocr)
     texts = rejoin_hyphens(raw)
-    pages = tuple(Page(text=prose(unwrap(text)), number=number) for number, text in enumerate(texts, start=1))
-    return Content(pages=pages, title=None if _JUNK_TITLE.search(title) else prose(title) or None)
+    pages = [Page(text=prose(unwrap(text)), number=number) for number, text in enumerate(texts, start=1)]
+    return Content(
+        pages=under(titles, pages),
+        title=None if _JUNK_TITLE.search(title) else title or None,
+        published_at=stated_date(made),
+        encoding=f"OCR (page {listed(scanned)})" if scanned else None,
+    )
 
 
-@contextmanager
-def _opened(data: bytes, name: str, password: str | None) -> Iterator[Any]:
+def _page_text(pdf: Any, index: int, *, ocr: bool) -> tuple[str, bool]:
+    """The text of one page, and whether it was read by OCR."""
     import pypdfium2
 
     try:
-        pdf = pypdfium2.PdfDocument(data, password=password)
-    except pypdfium2.PdfiumError as error:
-        raise _translated(error, data, name, password) from error
-    with closing(pdf):
-        if pdf.get_formtype():
-            pdf.init_forms()
-        yield pdf
-
-
-def _translated(error: Exception, data: bytes, name: str, password: str | None) -> DocumentError:
-    """The code of pdfium may be a leftover of an earlier file, so the bytes are asked as well."""
-    code = getattr(error, "err_code", None)
-    encrypted = b"/Encrypt" in data
-    if encrypted and code == _ERR_PASSWORD:
-        wrong = "the password does not open it" if password else "it is protected by a password"
-        return DocumentError("encrypted", f"{name} cannot be read: {wrong}; upload a copy without one.")
-    if encrypted and code == _ERR_SECURITY:
-        return DocumentError(
-            "encrypted", f"{name} has an encryption of an unknown kind; upload a copy without it."
-        )
-    if b"%%EOF" in data and _PAGE_TREE.search(data) and not _PAGE.search(data):
-        return _no_pages(name)
-    return DocumentError("corrupt", f"{name} is damaged or cut off; get a fresh copy of it.")
-
-
-def _no_pages(name: str) -> DocumentError:
-    return DocumentError("no_pages", f"{name} is a PDF without a single page; export it again.")
-
-
-def _page_text(pdf: Any, index: int) -> str:
-    import pypdfium2
-
-    try:
-        if pdf.get_formtype():
-            with closing(pdf[index]) as page:
-                page.flatten()
-        with closing(pdf[index]) as page, closing(page.get_textpage()) as text:
-            return str(text.get_text_range())
+        with page_of(pdf, index) as page:
+            text = text_of(page)
+            if text.strip() or not ocr or not available() or blank(page) or too_many_pixels(page):
+                return text, False
+            picture = drawn(page, width=_OCR_PIXELS, longest=_OCR_PIXELS).to_numpy()
     except pypdfium2.PdfiumError:
-        return ""  # One damaged page must not cost the others; it is reported as a page without text.
+        return "", False  # One damaged page must not cost the others; it is reported as a page without text.
+    text = recognised(picture)
+    return text, bool(text)
+
+
+def _no_text(name: str, *, ocr: bool) -> DocumentError:
+    if ocr and available():
+        return DocumentError("no_text", f"{name} is a scan in which OCR finds no text; check the scan.")
+    here = "install it (pip install -r requirements-ocr.txt)" if ocr else "set SPECRAG_OCR to true"
+    return DocumentError(
+        "no_text_needs_ocr",
+        f"{name} is a scan without a text layer, which takes OCR: {here}, or run OCR elsewhere (ocrmypdf, for"
+        " example), and retry.",
+    )
+
+
+def listed(numbers: Sequence[int]) -> str:
+    """Ascending numbers as a person writes them: "1, 3-5"."""
+    runs = (
+        [number for _, number in run]
+        for _, run in groupby(enumerate(numbers), lambda place: place[1] - place[0])
+    )
+    return ", ".join(str(run[0]) if len(run) == 1 else f"{run[0]}-{run[-1]}" for run in runs)

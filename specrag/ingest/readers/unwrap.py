@@ -21,6 +21,9 @@ _SENTENCE_END = re.compile(
 _ITEM = re.compile(r"[•◦▪‣●○\u2013—*]|[-+] |\(?\d{1,3}[.)] |\(?[a-z][.)] ")
 _WIDE = re.compile(r"[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3000-\u30ff\u3400-\u9fff\uff00-\uffef]")
 """Scripts without blanks between words: joined without one, and counted double where they set the width."""
+_NUMBER = re.compile(r"(?<!\S)[-+(]?\d[\d.,\u00a0]*[%)]?(?!\S)")
+_ROW = 2
+"""Lines one below the other with the same count of numbers, and at least so many, are rows of a table."""
 _FULL, _NEARLY_FULL = 0.75, 0.92
 _LONGEST = 40
 """Characters of a word that are looked at."""
@@ -62,6 +65,9 @@ def _between(before: str, after: str, filled: float) -> str:
     if not before or not after or _ITEM.match(after):
         return "\n"
     ended = _SENTENCE_END.search(before) is not None
+    numbers = len(_NUMBER.findall(before))
+    if numbers >= _ROW and not ended and numbers == len(_NUMBER.findall(after)):
+        return "\n"
     if filled >= _NEARLY_FULL or (filled >= _FULL and not ended) or (after[0].islower() and not ended):
         return "" if _WIDE.match(before[-1]) and _WIDE.match(after[0]) else " "
     return "\n\n" if ended else "\n"
