@@ -104,7 +104,7 @@ def test_a_deleted_document_can_come_back(indexer: Indexer, tmp_path: Path) -> N
     [
         ("empty.pdf", b"", "empty_file"),
         ("invoice.pdf", b"MZ\x90\0" + bytes(300), "type_mismatch"),
-        ("scan.pdf", pdf(""), "no_text"),
+        ("blank.txt", b" \n \n\n", "no_text"),
         ("cut.pdf", pdf("Hello")[:100], "corrupt"),
         ("table.xlsx", b"PK\x03\x04 not really", "corrupt"),
     ],

@@ -1,32 +1,38 @@
 """One path into the store: read, chunk, embed, add. Command line, page and sample all come through here.
 
 A file that cannot be indexed is a result with a sentence, never an exception, so that one bad file does not
-stop the others. Nothing is written before every chunk has its vector; a file that is cancelled or fails
-leaves nothing behind.
+stop the others. Nothing is written before every chunk has its vector: then the file is kept, and the last
+line of the store says that the document is ready. A file that is cancelled or fails leaves nothing behind.
 """
 
 import logging
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Literal, TypeAlias
 
-import numpy as np
-
 from specrag.config import Settings
-from specrag.errors import DocumentError, SpecragError, UsageError
+from specrag.errors import DocumentError, SpecragError, StoreError, UsageError
+from specrag.ingest.base import Cancelled, FileReader, ReadingCancelled, never
 from specrag.ingest.chunking import Chunker
-from specrag.ingest.loaders import document_id, load, read
-from specrag.ingest.searchable import searchable
+from specrag.ingest.loaders import document_id, load
+from specrag.ingest.originals import Originals
+from specrag.ingest.reading import HereReader
+from specrag.ingest.recutting import Recutting
 from specrag.ingest.text import clean_name
+from specrag.ingest.vectors import BATCH, SPECIAL_TOKENS, Vectorizer
 from specrag.retrieval.base import Embedder, Vectors, VectorStore
 from specrag.types import Chunk, Document, DocumentInfo
 
-BATCH = 32
-_SPECIAL_TOKENS = 2
+__all__ = ["BATCH", "Indexer", "IngestResult", "Progress", "Status"]
+
+_LOOK_S = 0.2
+"""How often a file that waits for its turn looks whether it is still wanted."""
+_FEW = 10
 
 _log = logging.getLogger(__name__)
 _NOT_UNDERSTOOD = (
@@ -40,10 +46,6 @@ Progress: TypeAlias = Callable[[str, int, int], None]
 
 def _silent(_stage: str, _done: int, _total: int) -> None:
     pass
-
-
-def _never() -> bool:
-    return False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -64,6 +66,8 @@ class IngestResult:
     """The stable word of a failure: that of `DocumentError`, "cancelled", or the kind of the error."""
     warning: str | None = None
     """A sentence about a file that is ready, but not all of it."""
+    replaced: tuple[str, ...] = ()
+    """Ids of the older documents of the same name that were removed for it."""
 
 
 class Indexer:
@@ -76,26 +80,51 @@ class Indexer:
         chunker: Chunker,
         settings: Settings,
         *,
+        reader: FileReader | None = None,
+        originals: Originals | None = None,
         clock: Callable[[], datetime] = lambda: datetime.now(UTC),
         timer: Callable[[], float] = time.perf_counter,
     ) -> None:
         """Put the parts together.
 
+        Args:
+            store: where documents go.
+            embedder: what gives chunks their vectors.
+            chunker: what cuts documents; counts tokens as the embedder does.
+            settings: the limits.
+            reader: what reads files; None reads them in this process.
+            originals: where files are kept; None keeps none.
+            clock: the time of day.
+            timer: seconds for durations.
+
         Raises:
             UsageError: chunks would be longer than what the embedder reads.
         """
-        if chunker.tokens + _SPECIAL_TOKENS > embedder.window:
+        if chunker.tokens + SPECIAL_TOKENS > embedder.window:
             raise UsageError(
                 f"SPECRAG_CHUNK_TOKENS is {chunker.tokens}; the embedder reads {embedder.window} with its"
-                f" special tokens; set it to {embedder.window - _SPECIAL_TOKENS} or less."
+                f" special tokens; set it to {embedder.window - SPECIAL_TOKENS} or less."
             )
         self.store = store
         self.settings = settings
         self._embedder = embedder
         self._chunker = chunker
+        self._vectorizer = Vectorizer(embedder, chunker)
+        self._reader = reader or HereReader(settings)
+        self._originals = originals if settings.keep_originals else None
         self._clock = clock
         self._timer = timer
         self._one_at_a_time = threading.Lock()
+
+    @property
+    def embedder_fingerprint(self) -> str:
+        """The embedder that vectors come from."""
+        return self._embedder.fingerprint
+
+    @property
+    def chunker_fingerprint(self) -> str:
+        """The way in which documents are cut."""
+        return self._chunker.fingerprint
 
     def ingest(
         self,
@@ -103,68 +132,130 @@ class Indexer:
         name: str,
         collection: str,
         progress: Progress = _silent,
-        cancelled: Callable[[], bool] = _never,
+        cancelled: Cancelled = never,
         *,
         password: str | None = None,
+        replace: bool = False,
+        refresh: bool = False,
     ) -> IngestResult:
-        """Index one file; the same bytes twice in a collection are a duplicate and change nothing."""
-        shown = clean_name(name)
-        started = self._timer()
-        with self._one_at_a_time:
-            try:
-                return self._ingest(_Request(path, shown, collection, progress, cancelled, password), started)
-            except _Cancelled:
-                error, reason = f"{shown} was cancelled; nothing of it was kept.", "cancelled"
-            except DocumentError as failure:
-                error, reason = str(failure), failure.reason
-            except SpecragError as failure:
-                error, reason = f"{shown} was not indexed. {failure}", failure.kind
-            except Exception:  # noqa: BLE001 - files hold what no library foresaw; the log has the traceback
-                _log.exception("%s failed unexpectedly", shown)
-                error, reason = f"{shown} {_NOT_UNDERSTOOD}", "unreadable"
-        return IngestResult(
+        """Index one file; the same bytes twice in a collection are a duplicate and change nothing.
+
+        Args:
+            path: where the bytes are.
+            name: what the visitor calls the file.
+            collection: where it goes; made if it is missing.
+            progress: told how far it is.
+            cancelled: asked again and again whether to stop.
+            password: opens an encrypted file.
+            replace: once it is ready, remove the other documents of this name in the collection.
+            refresh: read it anew if it is there, but was cut into chunks in another way.
+        """
+        request = _Request(
             path=path,
-            name=shown,
-            status="failed",
-            seconds=self._timer() - started,
-            error=error,
-            reason=reason,
+            name=clean_name(name),
+            collection=collection,
+            progress=progress,
+            cancelled=cancelled,
+            password=password,
+            replace=replace,
+            refresh=refresh,
+            started=self._timer(),
+        )
+        try:
+            with self._turn(cancelled):
+                return self._ingest(request)
+        except ReadingCancelled:
+            error, reason = f"{request.name} was cancelled; nothing of it was kept.", "cancelled"
+        except DocumentError as failure:
+            error, reason = str(failure), failure.reason
+        except SpecragError as failure:
+            error, reason = f"{request.name} was not indexed. {failure}", failure.kind
+        except Exception:  # noqa: BLE001 - files hold what no library foresaw; the log has the traceback
+            _log.exception("%s failed unexpectedly", request.name)
+            error, reason = f"{request.name} {_NOT_UNDERSTOOD}", "unreadable"
+        seconds = self._timer() - request.started
+        return IngestResult(
+            path=path, name=request.name, status="failed", seconds=seconds, error=error, reason=reason
         )
 
-    def reindex(self, collection: str, progress: Progress = _silent) -> int:
-        """Give every chunk of a collection a vector of the embedder in use; the number of chunks.
+    def reindex(self, collection: str, progress: Progress = _silent, cancelled: Cancelled = never) -> int:
+        """Bring a collection to the embedder and the way of chunking in use; the number of its chunks.
+
+        Where neither has changed, every chunk is embedded anew. Documents can be read all the time; each is
+        found either as it was or as it becomes.
 
         Raises:
-            StoreError: there is no such collection.
+            StoreError: there is no such collection, or some documents could not be brought up to date; those
+                are as they were.
+            ReadingCancelled: `cancelled` turned true; documents that were done stay so.
         """
-        with self._one_at_a_time:
-            return self.store.reindex(
-                collection,
-                self._embedder.fingerprint,
-                lambda chunks: self._embedder.embed([searchable(chunk) for chunk in chunks]),
-                lambda done, total: progress("embedding", done, total),
-            )
 
-    def _ingest(self, request: "_Request", started: float) -> IngestResult:
-        request.check()
+        def report(done: int, total: int) -> None:
+            _check(cancelled)
+            progress("embedding", done, total)
+
+        with self._turn(cancelled):
+            work = Recutting(self.store, self._chunker, self._vectorizer, collection)
+            stale = work.stale()
+            if not stale or self.store.collection(collection).fingerprint != self._embedder.fingerprint:
+                self.store.reindex(collection, self._embedder.fingerprint, self._watched(cancelled), report)
+            work.run(stale, report)
+            return sum(document.chunks for document in self.store.documents(collection))
+
+    def stale(self, collection: str) -> int:
+        """Documents of a collection that were cut in another way than is in use; 0 if there is none."""
+        if collection not in self.store.collections():
+            return 0
+        return len(Recutting(self.store, self._chunker, self._vectorizer, collection).stale())
+
+    def _watched(self, cancelled: Cancelled) -> Callable[[Sequence[Chunk]], Vectors]:
+        return lambda chunks: self._vectorizer.vectors(chunks, lambda _done: _check(cancelled))
+
+    @contextmanager
+    def _turn(self, cancelled: Cancelled) -> Iterator[None]:
+        """The only work at this moment; whoever waits for it can be cancelled."""
+        while not self._one_at_a_time.acquire(timeout=_LOOK_S):
+            _check(cancelled)
+        try:
+            yield
+        finally:
+            self._one_at_a_time.release()
+
+    def _ingest(self, request: "_Request") -> IngestResult:
+        _check(request.cancelled)
         self.store.ensure_collection(request.collection, self._embedder.fingerprint)
-        identity = document_id(load(request.path, request.name, self.settings))
+        data = load(request.path, request.name, self.settings)
+        identity, size = document_id(data), len(data)
+        del data
         known = self.store.find(request.collection, identity)
-        if known is None:
-            document = read(
-                request.path,
-                request.name,
-                self.settings,
-                password=request.password,
-                on_page=lambda done, total: request.report("reading", done, total),
-            )
-            known = self._add(document, request)
-            return self._result("ready", known, request, started, warning=_warning(document))
-        return self._result("duplicate", known, request, started)
+        if known is not None and not (request.refresh and known.chunker != self._chunker.fingerprint):
+            return self._result("duplicate", known, request)
+        document = self._reader.read(
+            request.path,
+            request.name,
+            password=request.password,
+            on_page=lambda done, total: request.progress("reading", done, total),
+            cancelled=request.cancelled,
+        )
+        made, chunks = self._described(document, size, request)
+        vectors = self._vectorizer.vectors(chunks, lambda done: request.embedded(done, len(chunks)))
+        with self._kept(document.id, request, known):
+            self.store.add(request.collection, made, chunks, vectors)
+        return self._result(
+            "ready", made, request, warning=_warning(document), replaced=self._replace(made, request)
+        )
 
-    def _add(self, document: Document, request: "_Request") -> DocumentInfo:
-        chunks = self._chunker.chunk(document)
-        vectors = self._vectors(chunks, request)
+    def _described(
+        self, document: Document, size: int, request: "_Request"
+    ) -> tuple[DocumentInfo, list[Chunk]]:
+        chunks: list[Chunk] = []
+        for chunk in self._chunker.each(document):
+            _check(request.cancelled)
+            chunks.append(chunk)
+        if not chunks:
+            raise DocumentError(
+                "no_text", f"{request.name} holds no text to index; check that it is the right file."
+            )
         info = DocumentInfo(
             id=document.id,
             title=document.title,
@@ -174,26 +265,55 @@ class Indexer:
             added_at=self._clock().isoformat(timespec="seconds"),
             published_at=document.published_at,
             encoding=document.encoding,
+            media_type=document.media_type,
+            characters=sum(len(page.text) for page in document.pages),
+            bytes=size,
+            chunker=self._chunker.fingerprint,
         )
-        self.store.add(request.collection, info, chunks, vectors)
-        return info
+        return info, chunks
 
-    def _vectors(self, chunks: list[Chunk], request: "_Request") -> Vectors:
-        parts: list[Vectors] = []
-        for start in range(0, len(chunks), BATCH):
-            request.report("embedding", start, len(chunks))
-            parts.append(self._embedder.embed([searchable(chunk) for chunk in chunks[start : start + BATCH]]))
-        request.report("embedding", len(chunks), len(chunks))
-        return np.concatenate(parts)
+    @contextmanager
+    def _kept(self, identity: str, request: "_Request", known: DocumentInfo | None) -> Iterator[None]:
+        """The file among the originals, unless what follows fails."""
+        if self._originals is None:
+            yield
+            return
+        self._originals.keep(request.collection, identity, request.path, request.name)
+        try:
+            yield
+        except BaseException:
+            if known is None and not self._is_there(request.collection, identity):
+                self._originals.delete(request.collection, identity)
+            raise
+
+    def _is_there(self, collection: str, identity: str) -> bool:
+        """Whether another process has stored the same document meanwhile."""
+        with suppress(StoreError):
+            return self.store.find(collection, identity) is not None
+        return False
+
+    def _replace(self, new: DocumentInfo, request: "_Request") -> tuple[str, ...]:
+        """Remove the other documents of this name; one that is gone already, or stays, is no failure."""
+        if not request.replace:
+            return ()
+        removed = []
+        for document in self.store.documents(request.collection):
+            if document.source == new.source and document.id != new.id:
+                with suppress(StoreError):
+                    self.store.delete(request.collection, document.id)
+                    removed.append(document.id)
+                if self._originals is not None and not self._is_there(request.collection, document.id):
+                    self._originals.delete(request.collection, document.id)
+        return tuple(removed)
 
     def _result(
         self,
         status: Status,
         info: DocumentInfo,
         request: "_Request",
-        started: float,
         *,
         warning: str | None = None,
+        replaced: tuple[str, ...] = (),
     ) -> IngestResult:
         return IngestResult(
             path=request.path,
@@ -203,38 +323,40 @@ class Indexer:
             pages=info.pages,
             chunks=info.chunks,
             encoding=info.encoding,
-            seconds=self._timer() - started,
+            seconds=self._timer() - request.started,
             warning=warning,
+            replaced=replaced,
         )
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class _Request:
     path: Path
     name: str
     collection: str
     progress: Progress
-    cancelled: Callable[[], bool]
+    cancelled: Cancelled
     password: str | None
+    replace: bool
+    refresh: bool
+    started: float
 
-    def check(self) -> None:
-        if self.cancelled():
-            raise _Cancelled
-
-    def report(self, stage: str, done: int, total: int) -> None:
-        self.check()
-        self.progress(stage, done, total)
+    def embedded(self, done: int, total: int) -> None:
+        _check(self.cancelled)
+        self.progress("embedding", done, total)
 
 
-class _Cancelled(Exception):
-    pass
+def _check(cancelled: Cancelled) -> None:
+    if cancelled():
+        raise ReadingCancelled
 
 
 def _warning(document: Document) -> str | None:
-    empty = [str(page.number) for page in document.pages if not page.text]
-    if not empty:
+    """Scanned pages between others; an empty sheet or slide is nothing to tell."""
+    empty = [str(page.number) for page in document.pages if not page.text.strip()]
+    if not empty or document.media_type != "application/pdf":
         return None
-    listed = ", ".join(empty[:10]) + (" and others" if len(empty) > 10 else "")  # noqa: PLR2004
+    listed = ", ".join(empty[:_FEW]) + (" and others" if len(empty) > _FEW else "")
     return (
         f"{len(empty)} of {len(document.pages)} pages have no text (page {listed}); run OCR to include them."
     )
