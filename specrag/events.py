@@ -70,6 +70,8 @@ class PassagesRetrieved(_Event):
     """All passages found so far, in the order found: best first, and a later hop's after an earlier one's."""
 
     passages: tuple[Passage, ...]
+    note: str | None = None
+    """What a person should know of the retrieval (hardly anything matches, near-duplicates were left out)."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -26,10 +26,12 @@ from specrag.types import ErrorInfo, PipelineName
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Request:
-    """A question to one collection; its run has an id before anything happens."""
+    """A question to one collection, or to some documents of it; its run has an id before anything happens."""
 
     question: str
     collection: str
+    documents: tuple[str, ...] = ()
+    """Ids of the documents to look in; empty looks in all."""
     run_id: str = field(default_factory=lambda: uuid.uuid4().hex[:12])
 
 
@@ -115,7 +117,7 @@ async def as_run(
         pipeline=name,
         question=tidied(request.question)[:limit],
         created_at=datetime.now(UTC).isoformat(timespec="milliseconds"),
-        config={**tools.config(), "collection": request.collection},
+        config=tools.config() | _where(request),
         environment=dict(tools.environment),
     )
     try:
@@ -136,6 +138,12 @@ async def as_run(
         yield RunFailed(at_ms=t.now(), error=ErrorInfo(type=error.kind, message=str(error)))
     else:
         yield RunFinished(at_ms=t.now())
+
+
+def _where(request: Request) -> dict[str, Any]:
+    """Where the run looks, as its trace says it."""
+    chosen = {"documents": list(request.documents)} if request.documents else {}
+    return {"collection": request.collection, **chosen}
 
 
 async def _queue(place: Place, t: Timeline, root: SpanStarted) -> AsyncGenerator[Event]:

@@ -24,7 +24,7 @@ class DrafterOnlyPipeline:
         tools = self._tools
         return as_run(
             lambda t, question, root: answer_at_once(
-                tools, t, question, request.collection, root, role="drafter", how=how
+                tools, t, question, request, root, role="drafter", how=how
             ),
             tools=tools,
             request=request,

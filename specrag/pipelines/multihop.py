@@ -43,16 +43,16 @@ class MultiHopPipeline:
     def run(self, request: Request) -> AsyncGenerator[Event]:
         """See `Pipeline.run`."""
         return as_run(
-            lambda t, question, root: self._steps(t, question, request.collection, root),
+            lambda t, question, root: self._steps(t, question, request, root),
             tools=self._tools,
             request=request,
             name=self.name,
         )
 
     async def _steps(
-        self, t: Timeline, question: str, collection: str, root: SpanStarted
+        self, t: Timeline, question: str, request: Request, root: SpanStarted
     ) -> AsyncGenerator[Event]:
-        search = _Search(self._tools, t, question, collection)
+        search = _Search(self._tools, t, question, request)
         query: str | None = question
         while query is not None:
             async with aclosing(search.hop(query, root)) as hopping:
@@ -73,11 +73,11 @@ class MultiHopPipeline:
 class _Search:
     """The hops of one run and what they have found so far."""
 
-    def __init__(self, tools: Tools, timeline: Timeline, question: str, collection: str) -> None:
+    def __init__(self, tools: Tools, timeline: Timeline, question: str, request: Request) -> None:
         self._tools = tools
         self._t = timeline
         self._question = question
-        self._collection = collection
+        self._request = request
         self._stopped = ""
         self.passages: tuple[Passage, ...] = ()
         self.hops: list[Hop] = []
@@ -109,7 +109,7 @@ class _Search:
         span = t.start("hop", root, number=number)
         yield span
         yield HopStarted(at_ms=t.now(), number=number, query=query)
-        retrieval = Retrieval(self._tools, t, self._collection)
+        retrieval = Retrieval(self._tools, t, self._request)
         async with aclosing(retrieval.events(query, span, known=self.passages)) as retrieving:
             async for event in retrieving:
                 yield event

@@ -49,17 +49,17 @@ class SpeculativePipeline:
     def run(self, request: Request) -> AsyncGenerator[Event]:
         """See `Pipeline.run`."""
         return as_run(
-            lambda t, question, root: self._steps(t, question, request.collection, root),
+            lambda t, question, root: self._steps(t, question, request, root),
             tools=self._tools,
             request=request,
             name=self.name,
         )
 
     async def _steps(
-        self, t: Timeline, question: str, collection: str, root: SpanStarted
+        self, t: Timeline, question: str, request: Request, root: SpanStarted
     ) -> AsyncGenerator[Event]:
         few = self._settings.direct_passages
-        retrieval = Retrieval(self._tools, t, collection)
+        retrieval = Retrieval(self._tools, t, request)
         async with aclosing(retrieval.events(question, root, compare_above=few)) as retrieving:
             async for event in retrieving:
                 yield event

@@ -21,7 +21,7 @@ class StandardPipeline:
         tools = self._tools
         return as_run(
             lambda t, question, root: answer_at_once(
-                tools, t, question, request.collection, root, role="verifier", how=how
+                tools, t, question, request, root, role="verifier", how=how
             ),
             tools=tools,
             request=request,

@@ -12,7 +12,7 @@ from specrag.background import detached
 from specrag.direct import write_answer
 from specrag.errors import ModelError, UsageError
 from specrag.events import Decided, Event, PassagesRetrieved, SpanStarted
-from specrag.pipelines.base import Tools
+from specrag.pipelines.base import Request, Tools
 from specrag.retrieval.evidence import Evidence
 from specrag.retrieval.retriever import Retrieved
 from specrag.timeline import Timeline
@@ -22,10 +22,10 @@ from specrag.types import Decision, Passage, Role
 class Retrieval:
     """One retrieval; `found` and `evidence` are there once its events are through."""
 
-    def __init__(self, tools: Tools, timeline: Timeline, collection: str) -> None:
+    def __init__(self, tools: Tools, timeline: Timeline, request: Request) -> None:
         self._tools = tools
         self._t = timeline
-        self._collection = collection
+        self._request = request
         self.found: Retrieved
         self.evidence: Evidence
         """Set only if sentences were compared."""
@@ -43,41 +43,62 @@ class Retrieval:
         With more passages than `compare_above` their sentences are compared with the query as well.
 
         Raises:
-            UsageError: the collection is empty.
+            UsageError: the collection is empty, or nothing in it can match.
             StoreError: the collection is missing, or its vectors come from another embedder.
+            ModelError: the embedder or the cross-encoder cannot compute.
         """
-        t, retriever = self._t, self._tools.retriever
+        t = self._t
         span = t.start("retrieve", parent)
         yield span
-        step = t.start("embed", span)
-        yield step
-        # Detached: a store that is silent must hold no thread that other runs and the page need.
-        vector = await detached(partial(retriever.embed, query, self._collection))
-        yield t.end(step)
-        step = t.start("search", span)
-        yield step
-        wanted = self._tools.settings.retrieve
-        self.found = await detached(partial(retriever.search, vector, self._collection, wanted))
+        async with aclosing(self._find(query, span)) as finding:
+            async for event in finding:
+                yield event
         found = self.found.passages
-        if not found:
-            raise UsageError(
-                f"The collection “{self._collection}” has no documents yet; add one and ask again."
-            )
-        yield PassagesRetrieved(at_ms=t.now(), passages=joined(known, found))
-        yield t.end(step)
+        yield PassagesRetrieved(at_ms=t.now(), passages=joined(known, found), note=self.found.note)
         if compare_above is not None and len(found) > compare_above:
             step = t.start("evidence", span)
             yield step
             self.evidence = await asyncio.to_thread(self._tools.evidence.compare, self.found)
             yield t.end(step)
-        yield t.end(span, passages=len(found))
+        yield t.end(span, passages=len(found), duplicates=self.found.duplicates)
+
+    async def _find(self, query: str, parent: SpanStarted) -> AsyncGenerator[Event]:
+        """Embed, search and choose, detached: a silent store must hold no thread that others need."""
+        t, retriever, settings = self._t, self._tools.retriever, self._tools.settings
+        where, chosen = self._request.collection, self._request.documents or None
+        step = t.start("embed", parent)
+        yield step
+        vector = await detached(partial(retriever.embed, query, where))
+        yield t.end(step)
+        step = t.start("search", parent)
+        yield step
+        looking = partial(retriever.candidates, vector, where, settings.retrieve, settings=settings)
+        candidates = await detached(partial(looking, question=query, documents=chosen))
+        if not candidates.passages:
+            raise UsageError(await detached(partial(self._nothing, where)))
+        yield t.end(step, dense=candidates.dense, bm25=candidates.bm25)
+        chooses = "rerank" if retriever.reranks else "fuse" if candidates.mixed else None
+        choosing = t.start(chooses, parent) if chooses else None
+        if choosing:
+            yield choosing
+        self.found = await detached(partial(retriever.choose, candidates, settings.retrieve))
+        if choosing:
+            yield t.end(choosing, candidates=len(candidates.passages))
+
+    def _nothing(self, where: str) -> str:
+        """Why there is no passage at all."""
+        if not self._tools.retriever.holds(where):
+            return f"The collection “{where}” has no documents yet; add one and ask again."
+        if self._request.documents:
+            return "Nothing is found in the chosen documents; choose others, or ask all of them."
+        return f"No passage of “{where}” holds a word of the question; ask it in other words."
 
 
 async def answer_at_once(
     tools: Tools,
     timeline: Timeline,
     question: str,
-    collection: str,
+    request: Request,
     root: SpanStarted,
     *,
     role: Role,
@@ -88,7 +109,7 @@ async def answer_at_once(
     Raises:
         ModelError: the model cannot write it.
     """
-    retrieval = Retrieval(tools, timeline, collection)
+    retrieval = Retrieval(tools, timeline, request)
     async with aclosing(retrieval.events(question, root)) as retrieving:
         async for event in retrieving:
             yield event

@@ -1,11 +1,28 @@
-"""From a question to passages: embed it, ask the store, and fetch the vectors that the partition needs."""
+"""From a question to passages: two ways of searching put candidates forward, and the best of both stay.
 
-from dataclasses import dataclass
+Vectors find what means the same, words find names, codes and what the embedder cannot read. Every candidate
+gets both of its scores, whichever way it came in; their places are fused (`fusion.py`), a cross-encoder may
+read the best again, and of passages that say the same one stays. Passages come in that order, best first,
+which is not always the order of their similarities.
+"""
+
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
+from specrag.config import Settings, load_settings
+from specrag.ingest.searchable import prefix
+from specrag.retrieval import doubt
 from specrag.retrieval.base import Embedder, Vectors, VectorStore
-from specrag.types import Passage
+from specrag.retrieval.bm25 import Bm25, Matches
+from specrag.retrieval.duplicates import Text, distinct
+from specrag.retrieval.fusion import TOGETHER, Ranking, fuse
+from specrag.retrieval.readable import Readability
+from specrag.retrieval.recency import preference
+from specrag.retrieval.records import to_passage
+from specrag.retrieval.rerank import Reranker
+from specrag.types import Passage, SearchName
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -13,23 +30,85 @@ class Retrieved:
     """What was found for a question."""
 
     passages: tuple[Passage, ...]
-    """Best first; empty if the collection is."""
+    """Best first; empty if the collection is, or nothing matches."""
     vectors: Vectors
     """One row for each passage: (K, d)."""
     question_vector: Vectors
     """(d,)"""
+    note: str | None = None
+    """What a person should know of it, in a sentence or two."""
+    duplicates: int = 0
+    """Near-duplicates that were left out."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Candidates:
+    """What the searches put forward, in the order of their fusion."""
+
+    question: str
+    question_vector: Vectors
+    passages: tuple[Passage, ...]
+    vectors: Mapping[str, Vectors]
+    """Of each passage."""
+    matches: Matches
+    readable: float
+    """How much of the question the embedder can read, in [0, 1]."""
+    dense: int = 0
+    """Passages that the vectors put forward."""
+    bm25: int = 0
+    """Passages that the words put forward."""
+    settings: Settings = field(repr=False)
+
+    @property
+    def mixed(self) -> bool:
+        """Whether both ways of searching found something."""
+        return bool(self.dense and self.bm25)
 
 
 class Retriever:
-    """Finds the passages nearest to a question."""
+    """Finds the passages that match a question best."""
 
-    def __init__(self, store: VectorStore, embedder: Embedder) -> None:
+    def __init__(
+        self,
+        store: VectorStore,
+        embedder: Embedder,
+        *,
+        bm25: Bm25 | None = None,
+        reranker: Reranker | None = None,
+        settings: Settings | None = None,
+    ) -> None:
+        """Take what searches.
+
+        Args:
+            store: where chunks and vectors are.
+            embedder: of the questions; the one that the collections are from.
+            bm25: the search by words, over the same store; None leaves the vectors alone.
+            reranker: orders the best candidates anew; None keeps the order of the fusion.
+            settings: of every search that brings none of its own.
+        """
         self._store = store
         self._embedder = embedder
+        self._bm25 = bm25
+        self._reranker = reranker
+        self._settings = settings or load_settings({})
+        file = embedder.tokenizer_file
+        self._readability = Readability(file) if file.is_file() else None
 
-    def retrieve(self, question: str, collection: str, k: int) -> Retrieved:
-        """The `k` passages nearest to `question`: `embed`, then `search`."""
-        return self.search(self.embed(question, collection), collection, k)
+    def retrieve(
+        self, question: str, collection: str, k: int, *, documents: Collection[str] | None = None
+    ) -> Retrieved:
+        """The `k` passages that match `question` best: `embed`, then `search`."""
+        vector = self.embed(question, collection)
+        return self.search(vector, collection, k, question=question, documents=documents)
+
+    @property
+    def reranks(self) -> bool:
+        """Whether a cross-encoder orders the candidates anew."""
+        return self._reranker is not None
+
+    def holds(self, collection: str) -> bool:
+        """Whether there is any document to find."""
+        return bool(self._store.editions(collection))
 
     def embed(self, question: str, collection: str) -> Vectors:
         """The vector (d,) of a question to `collection`.
@@ -41,11 +120,142 @@ class Retriever:
         vector: Vectors = self._embedder.embed([question])[0]
         return vector
 
-    def search(self, vector: Vectors, collection: str, k: int) -> Retrieved:
-        """The `k` passages nearest to the vector of a question, with their vectors."""
-        passages = tuple(self._store.query(collection, vector, k))
-        if not passages:
-            nothing = np.empty((0, self._embedder.dimension), dtype=np.float32)
-            return Retrieved(passages=(), vectors=nothing, question_vector=vector)
-        vectors = self._store.vectors(collection, [passage.id for passage in passages])
-        return Retrieved(passages=passages, vectors=vectors, question_vector=vector)
+    def search(
+        self,
+        vector: Vectors,
+        collection: str,
+        k: int,
+        *,
+        question: str,
+        documents: Collection[str] | None = None,
+    ) -> Retrieved:
+        """The `k` best passages, of `documents` only if given, with their vectors.
+
+        Raises:
+            StoreError: the store cannot be read.
+            ModelError: the cross-encoder cannot compute.
+        """
+        return self.choose(self.candidates(vector, collection, k, question=question, documents=documents), k)
+
+    def candidates(
+        self,
+        vector: Vectors,
+        collection: str,
+        k: int,
+        *,
+        question: str,
+        documents: Collection[str] | None = None,
+        settings: Settings | None = None,
+    ) -> Candidates:
+        """What vectors and words put forward, at least `k` each where there are so many.
+
+        `settings` are those of one run.
+        """
+        settings = settings or self._settings
+        mode: SearchName = settings.search if self._bm25 is not None else "dense"
+        wanted = max(k, settings.candidates)
+        dense = self._store.query(collection, vector, wanted, documents=documents) if mode != "bm25" else []
+        matches = Matches()
+        if self._bm25 is not None and mode != "dense":
+            also = [passage.id for passage in dense]
+            matches = self._bm25.matches(collection, question, wanted, documents, also=also)
+        found, vectors = self._with_vectors(collection, vector, dense, matches)
+        made = Candidates(
+            question=question,
+            question_vector=vector,
+            passages=tuple(found),
+            vectors=vectors,
+            matches=matches,
+            readable=self._readability.of(question) if self._readability else 1.0,
+            dense=len(dense),
+            bm25=len(matches.hits),
+            settings=settings,
+        )
+        return replace(made, passages=_fused(made, mode))
+
+    def choose(self, candidates: Candidates, k: int) -> Retrieved:
+        """The `k` best of the candidates that are no near-duplicates of each other."""
+        order = self._reranked(candidates)
+        texts = (
+            Text(
+                id=passage.id,
+                title="\n".join(filter(None, (passage.title, passage.section, passage.lead))),
+                text=passage.text,
+                date=passage.published_at,
+            )
+            for passage in order
+        )
+        kept = distinct(texts, k)
+        by_id = {passage.id: passage for passage in order}
+        passages = tuple(by_id[identity] for identity in kept.ids)
+        nothing = np.empty((0, self._embedder.dimension), dtype=np.float32)
+        return Retrieved(
+            passages=passages,
+            vectors=np.stack([candidates.vectors[one.id] for one in passages]) if passages else nothing,
+            question_vector=candidates.question_vector,
+            note=doubt.note(passages, candidates.matches, candidates.readable, kept.dropped),
+            duplicates=len(kept.dropped),
+        )
+
+    def _with_vectors(
+        self, collection: str, vector: Vectors, dense: list[Passage], matches: Matches
+    ) -> tuple[list[Passage], dict[str, Vectors]]:
+        """All that was put forward, with their similarities, whichever way they came in."""
+        known = {passage.id for passage in dense}
+        others = self._store.lookup(collection, [hit for hit, _ in matches.hits if hit not in known])
+        ids = [*(passage.id for passage in dense), *others]
+        if not ids:
+            return [], {}
+        vectors = dict(zip(ids, self._store.vectors(collection, ids), strict=True))
+        length = float(np.linalg.norm(vector)) or 1.0
+        by_words = [
+            to_passage(chunk, float(vectors[identity] @ vector) / length)
+            for identity, chunk in others.items()
+        ]
+        return [*dense, *by_words], vectors
+
+    def _reranked(self, candidates: Candidates) -> tuple[Passage, ...]:
+        if self._reranker is None or not candidates.passages:
+            return candidates.passages
+        read = candidates.passages[: candidates.settings.candidates]
+        texts = [prefix(one.title, one.section, one.lead) + one.text for one in read]
+        scores = self._reranker.scores(candidates.question, texts)
+        ranked = sorted(zip(scores, range(len(read)), strict=True), key=lambda pair: (-pair[0], pair[1]))
+        return (*(read[place] for _, place in ranked), *candidates.passages[len(read) :])
+
+
+def _fused(candidates: Candidates, mode: SearchName) -> tuple[Passage, ...]:
+    """The candidates, best first, each with its places."""
+    passages, matches = candidates.passages, candidates.matches
+    nearest = [one.id for one in sorted(passages, key=lambda one: (-one.score, one.id))]
+    worded = sorted(
+        (identity for one in passages if matches.scores.get(identity := one.id, 0.0) > 0),
+        key=lambda identity: (-matches.scores[identity], identity),
+    )
+    rankings = {
+        "dense": [Ranking(ids=nearest)],
+        "bm25": [Ranking(ids=worded)],
+        "hybrid": _both(candidates, nearest, worded),
+    }[mode]
+    total = sum(ranking.weight for ranking in rankings)
+    dates = {one.id: one.published_at for one in passages}
+    order = fuse(rankings, beside=preference(dates, candidates.settings.prefer_recent * total))
+    near = {identity: place for place, identity in enumerate(nearest, 1)} if mode != "bm25" else {}
+    by_words = {identity: place for place, identity in enumerate(worded, 1)}
+    by_id = {one.id: one for one in passages}
+    return tuple(
+        replace(by_id[identity], dense_rank=near.get(identity), bm25_rank=by_words.get(identity))
+        for identity in order
+    )
+
+
+def _both(candidates: Candidates, nearest: list[str], worded: list[str]) -> list[Ranking]:
+    """By vectors as far as the embedder reads the question, by words, and by the sum of both scores."""
+    trust = candidates.readable**2
+    sums = {one.id: trust * one.score + candidates.matches.share(one.id) for one in candidates.passages}
+    together = sorted(sums, key=lambda identity: (-sums[identity], identity))
+    return [
+        Ranking(ids=nearest, weight=trust),
+        Ranking(ids=worded),
+        Ranking(ids=together, weight=TOGETHER),
+    ]

@@ -52,6 +52,8 @@ class Trace:
     config: dict[str, Any] = field(default_factory=dict)
     environment: dict[str, Any] = field(default_factory=dict)
     passages: tuple[Passage, ...] = ()
+    retrieval_note: str | None = None
+    """What a person should know of the retrieval for the question."""
     subsets: tuple[Subset, ...] = ()
     partition_note: str | None = None
     singletons: tuple[str, ...] = ()
@@ -141,7 +143,9 @@ def _step(trace: Trace, event: e.Event) -> Trace:  # noqa: C901, PLR0911, PLR091
         case e.SpanEnded():
             return replace(trace, spans=tuple(_ended(span, event) for span in trace.spans))
         case e.PassagesRetrieved():
-            return replace(trace, passages=event.passages)
+            # what a later hop finds is told by its passages; the note is about the question itself
+            note = trace.retrieval_note if trace.passages else event.note
+            return replace(trace, passages=event.passages, retrieval_note=note)
         case e.SubsetsFormed():
             drafts = tuple(Draft(subset_id=subset.id) for subset in event.subsets)
             return replace(
