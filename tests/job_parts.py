@@ -1,8 +1,10 @@
 """What tests of the queue of uploads share: an embedder that can be held up, files, and a kill without a process."""
 
+import itertools
 import shutil
 import threading
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 from specrag.config import load_settings
@@ -44,7 +46,13 @@ class HeldEmbedder(WordEmbedder):
 
 def indexer_of(store: VectorStore, embedder: HeldEmbedder, **settings: object) -> Indexer:
     chunker = Chunker(embedder.tokenizer_file, tokens=64, overlap=8)
-    return Indexer(store, embedder, chunker, load_settings({}, max_file_mb=1, **settings))
+    return Indexer(store, embedder, chunker, load_settings({}, max_file_mb=1, **settings), clock=_clock())
+
+
+def _clock() -> Callable[[], datetime]:
+    """Moves on by a second whenever somebody looks, so that documents have an order."""
+    seconds = itertools.count()
+    return lambda: datetime(2030, 1, 1, tzinfo=UTC) + timedelta(seconds=next(seconds))
 
 
 def written(folder: Path, name: str, content: str | bytes) -> Path:

@@ -57,9 +57,9 @@ def opened(indexer: Indexer, embedder: HeldEmbedder, tmp_path: Path) -> Iterator
         queue.close()
 
 
-def submitted(queue: IngestJobs, folder: Path, count: int, **options: str) -> list[str]:
+def submitted(queue: IngestJobs, folder: Path, count: int) -> list[str]:
     return [
-        queue.submit(written(folder, "upload", text(number)), f"{number}.md", "docs", **options)
+        queue.submit(written(folder, "upload", text(number)), f"{number}.md", "docs")
         for number in range(count)
     ]
 

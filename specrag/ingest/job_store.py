@@ -97,4 +97,4 @@ def _from_json(text: str) -> Job | None:
 
 def _known(kind: type[Job | JobState], record: dict[str, Any]) -> dict[str, Any]:
     names = {field.name for field in fields(kind)}
-    return {name: value for name, value in record.items() if name in names}
+    return {name: value for name, value in dict(record).items() if name in names}

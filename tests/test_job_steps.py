@@ -1,0 +1,142 @@
+"""What a person can do with uploads: stop them, try them again, put them away, delete their collection."""
+
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from specrag.errors import UsageError
+from specrag.ingest.index import Indexer
+from specrag.ingest.jobs import IngestJobs
+from specrag.retrieval.chroma import ChromaStore
+from tests.job_parts import PATIENCE, HeldEmbedder, copies, ends, indexer_of, text, written
+
+pytestmark = pytest.mark.integration
+
+
+@pytest.fixture
+def embedder(embedder_path: Path) -> HeldEmbedder:
+    return HeldEmbedder(embedder_path / "tokenizer.json")
+
+
+@pytest.fixture
+def indexer(embedder: HeldEmbedder) -> Iterator[Indexer]:
+    store = ChromaStore(None)
+    yield indexer_of(store, embedder)
+    store.close()
+
+
+@pytest.fixture
+def queue(indexer: Indexer, embedder: HeldEmbedder, tmp_path: Path) -> Iterator[IngestJobs]:
+    made = IngestJobs(indexer, tmp_path / "uploads")
+    yield made
+    embedder.free.set()
+    made.close()
+
+
+def submit(queue: IngestJobs, folder: Path, number: int, collection: str = "docs", sentences: int = 1) -> str:
+    return queue.submit(
+        written(folder, "upload", text(number, sentences)), f"{number}.md", collection, owner="ann"
+    )
+
+
+def test_all_of_a_collection_can_be_cancelled_and_tried_again(
+    queue: IngestJobs, indexer: Indexer, embedder: HeldEmbedder, tmp_path: Path
+) -> None:
+    embedder.hold()
+    long = submit(queue, tmp_path, 1, sentences=400)
+    others = [submit(queue, tmp_path, number) for number in (2, 3)]
+    elsewhere = submit(queue, tmp_path, 4, "other")
+    embedder.caught()
+    queue.cancel_all("docs")
+    assert ends(queue, others) == ["cancelled"] * 2
+    batches = embedder.batches
+    embedder.free.set()
+    assert queue.wait(long, PATIENCE).state == "cancelled"
+    assert embedder.batches == batches, "it was to stop at the next batch"
+    assert queue.wait(elsewhere, PATIENCE).state == "ready"
+    assert indexer.store.documents("docs") == []
+    for job in (long, *others):
+        assert queue.wait(job, 0).retryable
+        queue.retry(job)
+    assert ends(queue, [long, *others]) == ["ready"] * 3
+    state = queue.wait(long, 0)
+    assert (state.message, state.reason, state.retryable, state.owner) == (None, None, False, "ann")
+    assert copies(tmp_path / "uploads") == []
+    with pytest.raises(UsageError, match="its copy is gone; upload it again"):
+        queue.retry(long)
+    with pytest.raises(UsageError, match="This file cannot be tried again"):
+        queue.retry("unknown")
+
+
+def test_one_that_was_tried_again_goes_to_the_end_and_to_the_top_of_the_list(
+    queue: IngestJobs, embedder: HeldEmbedder, tmp_path: Path
+) -> None:
+    embedder.hold()
+    first, second, third = (submit(queue, tmp_path, number) for number in range(3))
+    embedder.caught()
+    queue.cancel(second)
+    queue.retry(second)
+    assert [state.id for state in queue.jobs("docs")] == [second, third, first]
+    assert (queue.waiting_before(third), queue.waiting_before(second), queue.waiting_before(first)) == (
+        1,
+        2,
+        0,
+    )
+
+
+def test_only_what_has_ended_can_be_put_away(
+    queue: IngestJobs, embedder: HeldEmbedder, tmp_path: Path
+) -> None:
+    embedder.hold()
+    running, waiting = submit(queue, tmp_path, 1), submit(queue, tmp_path, 2)
+    embedder.caught()
+    for job in (running, waiting, "unknown"):
+        queue.dismiss(job)
+    assert len(queue.jobs("docs")) == 2
+    queue.cancel(waiting)
+    queue.dismiss(waiting)
+    assert [state.id for state in queue.jobs("docs")] == [running]
+    assert copies(tmp_path / "uploads") == [running]
+
+
+def test_a_deleted_collection_takes_its_uploads_along(
+    queue: IngestJobs, indexer: Indexer, embedder: HeldEmbedder, tmp_path: Path
+) -> None:
+    """A file that was still being embedded made the deleted collection anew."""
+    embedder.hold()
+    running, waiting = submit(queue, tmp_path, 1, sentences=400), submit(queue, tmp_path, 2)
+    embedder.caught()
+    seen = []
+    watching = threading.Thread(target=lambda: seen.append(queue.wait(waiting, PATIENCE).state))
+    watching.start()
+    threading.Timer(0.1, embedder.free.set).start()
+    queue.drop_collection("docs")
+    assert embedder.free.is_set(), "it was to wait for the file at work"
+    indexer.store.delete_collection("docs")
+    assert queue.jobs("docs") == ()
+    assert copies(tmp_path / "uploads") == []
+    watching.join()
+    assert seen == ["cancelled"]
+    with pytest.raises(UsageError, match="There is no upload"):
+        queue.wait(running, 0)
+    assert queue.wait(submit(queue, tmp_path, 3, "other"), PATIENCE).state == "ready"
+    assert indexer.store.collections() == ("other",)
+
+
+def test_whoever_waits_is_told_when_the_queue_closes(
+    queue: IngestJobs, embedder: HeldEmbedder, tmp_path: Path
+) -> None:
+    """A page that waited for its upload kept the server from ending."""
+    embedder.hold()
+    submit(queue, tmp_path, 1)
+    second = submit(queue, tmp_path, 2)
+    embedder.caught()
+    seen = []
+    watching = threading.Thread(target=lambda: seen.append(queue.wait(second).state))
+    watching.start()
+    threading.Timer(0.1, embedder.free.set).start()
+    queue.close()
+    watching.join(PATIENCE)
+    assert seen == ["queued"]
