@@ -39,7 +39,7 @@ def _ignore(_done: int, _total: int) -> None:
 
 
 def ensure_sample(indexer: Indexer, progress: Callable[[int, int], None] = _ignore) -> None:
-    """Index the sample pages that are missing and drop those that are no longer part of it.
+    """Index the sample pages that are missing or cut in another way, and drop those no longer part of it.
 
     Raises:
         DocumentError: a page cannot be read.
@@ -53,7 +53,7 @@ def ensure_sample(indexer: Indexer, progress: Callable[[int, int], None] = _igno
     wanted = set()
     for done, page in enumerate(pages):
         progress(done, len(pages))
-        result = indexer.ingest(page, page.name, SAMPLE)
+        result = indexer.ingest(page, page.name, SAMPLE, refresh=True)
         if result.reason == StoreUnreachable.kind:
             raise StoreUnreachable(result.error)
         if result.document_id is None:

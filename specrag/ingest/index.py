@@ -239,6 +239,7 @@ class Indexer:
         )
         made, chunks = self._described(document, size, request)
         vectors = self._vectorizer.vectors(chunks, lambda done: request.embedded(done, len(chunks)))
+        _check(request.cancelled)
         with self._kept(document.id, request, known):
             self.store.add(request.collection, made, chunks, vectors)
         return self._result(

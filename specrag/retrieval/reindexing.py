@@ -66,7 +66,6 @@ class Reindexing:
                 with suppress(StoreError), translated(what):
                     discard(self.client, fresh)  # and not by name: that may be another process's by now
                 raise
-        self.progress(total, total)
         return total
 
     def _switch(self, name: str, source: "Collection", fresh: "Collection") -> None:
@@ -94,6 +93,7 @@ class Reindexing:
             raise StoreError(
                 f"{source.name} took so long to be indexed anew that another process took over; try again."
             )
+        self.progress(total, total)  # before the switch: whoever stops us here leaves all as it was
         return total
 
     def _await_writers(self, claim: Work, total: int, *, limit_s: float) -> None:
