@@ -34,6 +34,19 @@ def outline(pdf: Any) -> dict[int, list[str]]:
     return titles
 
 
+def set_apart(titles: Sequence[str], text: str) -> str:
+    """Text of a page as pdfium gives it, with empty lines around its headings, so that they stay lines."""
+    for title in titles:
+        text = re.sub(
+            rf"^{_spelled(title)}[ \t]*\r?$",
+            lambda found: f"\n{' '.join(found[0].split())}\n",
+            text,
+            count=1,
+            flags=re.IGNORECASE | re.MULTILINE,
+        )
+    return text
+
+
 def under(titles: dict[int, list[str]], pages: Sequence[Page]) -> tuple[Page, ...]:
     """The pages with their sections and headings."""
     labelled: list[Page] = []
@@ -61,10 +74,13 @@ def _located(titles: Sequence[str], text: str) -> tuple[Heading, ...]:
     headings: list[Heading] = []
     start = 0
     for title in titles:
-        words = r"\s+".join(map(re.escape, title.split()))
-        # The number of a section is often part of the page and not of the entry.
-        found = re.compile(rf"^(?:[\w.]{{1,12}} )?{words}", re.IGNORECASE | re.MULTILINE).search(text, start)
+        found = re.compile(f"^{_spelled(title)}", re.IGNORECASE | re.MULTILINE).search(text, start)
         if found:
             headings.append(Heading(start=found.start(), text=title))
             start = found.end()
     return tuple(headings)
+
+
+def _spelled(title: str) -> str:
+    """A pattern; the number of a section is often part of the page and not of the entry."""
+    return r"(?:[\w.]{1,12}[ \t]+)?" + r"\s+".join(map(re.escape, title.split()))

@@ -13,7 +13,7 @@ from specrag.errors import DocumentError
 from specrag.ingest.ocr import available, recognised
 from specrag.ingest.readers.content import Content
 from specrag.ingest.readers.dates import stated_date
-from specrag.ingest.readers.outline import outline, under
+from specrag.ingest.readers.outline import outline, set_apart, under
 from specrag.ingest.readers.pdfium import PDFIUM, blank, drawn, opened, page_of, text_of, too_many_pixels
 from specrag.ingest.readers.unwrap import rejoin_hyphens, unwrap
 from specrag.ingest.text import prose
@@ -68,7 +68,7 @@ def read_pdf(
     on_page(total, total)
     if not any(text.strip() for text in raw):
         raise _no_text(name, ocr=ocr)
-    texts = rejoin_hyphens(raw)
+    texts = rejoin_hyphens([set_apart(titles.get(index, ()), text) for index, text in enumerate(raw)])
     pages = [Page(text=prose(unwrap(text)), number=number) for number, text in enumerate(texts, start=1)]
     return Content(
         pages=under(titles, pages),
