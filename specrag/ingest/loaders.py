@@ -6,36 +6,71 @@ of the bytes: the same file is the same document whatever it is called.
 """
 
 import hashlib
-from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path, PurePath
-from typing import Literal, assert_never
 
 from specrag.config import Settings
 from specrag.errors import DocumentError
-from specrag.ingest.readers.content import Content
+from specrag.ingest.formats import SUFFIXES, Format
+from specrag.ingest.readers.content import MEGABYTE, Content, Limits, OnPage, Reader, Source, unheard
+from specrag.ingest.readers.data import read_json, read_json_lines
+from specrag.ingest.readers.delimited import read_delimited
 from specrag.ingest.readers.docx import read_docx
+from specrag.ingest.readers.epub import read_epub
 from specrag.ingest.readers.html import read_html
+from specrag.ingest.readers.markdown import read_markdown
+from specrag.ingest.readers.office import locked, unlocked
 from specrag.ingest.readers.pdf import read_pdf
-from specrag.ingest.readers.plain import read_code, read_markdown, read_text
-from specrag.ingest.sniff import SUFFIXES, Format, identify
+from specrag.ingest.readers.plain import read_code, read_text
+from specrag.ingest.readers.pptx import read_pptx
+from specrag.ingest.readers.sheets import read_sheets
+from specrag.ingest.sniff import identify
 from specrag.ingest.text import clean_name
 from specrag.types import Document
 
-_MEDIA_TYPES: dict[Format, str] = {
-    "pdf": "application/pdf",
-    "docx": "application/vnd.openxmlformats-officedocument.wordprocessingml.document",
-    "html": "text/html",
-    "markdown": "text/markdown",
-    "text": "text/plain",
-    "code": "text/plain",
-}
-_MEGABYTE = 1_000_000
-_ID_LENGTH = 16
-_XML_FACTOR = 2
-
 __all__ = ["SUFFIXES", "check_size", "document_id", "load", "read"]
 
-OnPage = Callable[[int, int], None]
+_ID_LENGTH = 16
+_TITLE_LENGTH = 300
+
+
+@dataclass(frozen=True, slots=True)
+class _Kind:
+    reader: Reader
+    media_type: str
+
+
+def _read_pdf(source: Source) -> Content:
+    return read_pdf(
+        source.data,
+        source.name,
+        max_pages=source.limits.pages,
+        max_characters=source.limits.characters,
+        password=source.password,
+        on_page=source.on_page,
+        ocr=source.ocr,
+    )
+
+
+_OOXML = "application/vnd.openxmlformats-officedocument"
+_KINDS: dict[Format, _Kind] = {
+    "pdf": _Kind(_read_pdf, "application/pdf"),
+    "docx": _Kind(read_docx, f"{_OOXML}.wordprocessingml.document"),
+    "pptx": _Kind(read_pptx, f"{_OOXML}.presentationml.presentation"),
+    "xlsx": _Kind(read_sheets, f"{_OOXML}.spreadsheetml.sheet"),
+    "xlsb": _Kind(read_sheets, "application/vnd.ms-excel.sheet.binary.macroenabled.12"),
+    "xls": _Kind(read_sheets, "application/vnd.ms-excel"),
+    "ods": _Kind(read_sheets, "application/vnd.oasis.opendocument.spreadsheet"),
+    "csv": _Kind(read_delimited, "text/csv"),
+    "html": _Kind(read_html, "text/html"),
+    "markdown": _Kind(read_markdown, "text/markdown"),
+    "epub": _Kind(read_epub, "application/epub+zip"),
+    "json": _Kind(read_json, "application/json"),
+    "jsonl": _Kind(read_json_lines, "application/jsonl"),
+    "text": _Kind(read_text, "text/plain"),
+    "code": _Kind(read_code, "text/plain"),
+}
+"""Choose one: how each format is read, and what the Web calls it."""
 
 
 def read(
@@ -47,7 +82,7 @@ def read(
         path: where the bytes are now.
         name: what the visitor calls the file; shown, and used for its extension.
         settings: the limits.
-        password: opens an encrypted PDF.
+        password: opens an encrypted PDF or Office file.
         on_page: called as `(done, total)` while pages are read.
 
     Raises:
@@ -55,29 +90,27 @@ def read(
     """
     shown = clean_name(name)
     data = load(path, shown, settings)
-    kind = identify(data, shown)
-    if kind == "pdf":
-        limits = {"max_pages": settings.max_pages, "max_characters": settings.max_characters}
-        content = read_pdf(data, shown, **limits, password=password, on_page=on_page or _ignore)
-    else:
-        content = _content(kind, data, shown, settings)
-    characters = sum(len(page.text) for page in content.pages)
-    if characters == 0:
+    opened = unlocked(data, shown, password) if locked(data) else data
+    kind = _KINDS[identify(opened, shown)]
+    source = Source(
+        data=opened,
+        name=shown,
+        limits=Limits.of(settings),
+        password=password,
+        ocr=settings.ocr,
+        on_page=on_page or unheard,
+    )
+    content = kind.reader(source)
+    if not any(page.text.strip() for page in content.pages):
         raise DocumentError("no_text", f"{shown} holds no text to index; check that it is the right file.")
-    if characters > settings.max_characters:
-        raise DocumentError(
-            "too_large",
-            f"{shown} has {characters} characters, more than the {settings.max_characters} that"
-            " SPECRAG_MAX_CHARACTERS allows; split it.",
-        )
     return Document(
         id=document_id(data),
-        title=(content.title or "")[:300] or PurePath(shown).stem or shown,
+        title=(content.title or "")[:_TITLE_LENGTH] or PurePath(shown).stem or shown,
         source=shown,
         pages=content.pages,
         published_at=content.published_at,
         encoding=content.encoding,
-        media_type=_MEDIA_TYPES[kind],
+        media_type=kind.media_type,
     )
 
 
@@ -97,10 +130,10 @@ def check_size(size: int, shown: str, settings: Settings) -> None:
     """Refuse files that are empty or above the limit."""
     if size == 0:
         raise DocumentError("empty_file", f"{shown} is empty (0 bytes); upload the file again.")
-    if size > settings.max_file_mb * _MEGABYTE:
+    if size > settings.max_file_mb * MEGABYTE:
         raise DocumentError(
             "too_large",
-            f"{shown} has {size / _MEGABYTE:.1f} MB, more than the {settings.max_file_mb} MB that"
+            f"{shown} has {size / MEGABYTE:.1f} MB, more than the {settings.max_file_mb} MB that"
             " SPECRAG_MAX_FILE_MB allows; split it.",
         )
 
@@ -108,25 +141,3 @@ def check_size(size: int, shown: str, settings: Settings) -> None:
 def document_id(data: bytes) -> str:
     """The identity of a file's content."""
     return hashlib.sha256(data).hexdigest()[:_ID_LENGTH]
-
-
-def _content(
-    kind: Literal["docx", "html", "markdown", "text", "code"], data: bytes, shown: str, settings: Settings
-) -> Content:
-    match kind:
-        case "docx":
-            return read_docx(data, shown, max_xml_mb=settings.max_file_mb * _XML_FACTOR)
-        case "html":
-            return read_html(data, shown)
-        case "markdown":
-            return read_markdown(data, shown)
-        case "text":
-            return read_text(data, shown)
-        case "code":
-            return read_code(data, shown)
-        case _:
-            assert_never(kind)
-
-
-def _ignore(_done: int, _total: int) -> None:
-    pass

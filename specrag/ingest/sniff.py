@@ -1,53 +1,35 @@
 """What a file is, told by its content first and its extension second.
 
 An extension is a claim, the first bytes are evidence. Containers (ZIP, OLE) are opened far enough to know
-what they hold, so that a workbook is refused by its name and a DOCX called `.doc` is read. Nothing is read as
-text because nothing better was found: bytes that are not text are refused.
+what they hold (`inside`), so that a workbook called `.csv` is read as a workbook and an OpenDocument text is
+refused by its name. Nothing is read as text because nothing better was found: bytes that are not text are
+refused. Only the beginning of a text is decoded here, because files may be large.
 """
 
 import io
 import re
-import zipfile
 from pathlib import PurePath
-from typing import Literal, NoReturn, TypeAlias
+from typing import NoReturn
 
 from specrag.errors import DocumentError
+from specrag.ingest.formats import BY_EXTENSION, SUPPORTED, Format
+from specrag.ingest.inside import OLE, ZIP, Held, held_by_ole, held_by_zip
 from specrag.ingest.text import decode, looks_binary, marked_encoding
 
-Format: TypeAlias = Literal["pdf", "docx", "html", "markdown", "text", "code"]
-
-SUFFIXES = (".pdf", ".docx", ".html", ".md", ".txt")
-"""What a person is told to bring; more spellings, and code and data as text, are read as well."""
-SUPPORTED = "PDF, DOCX, HTML, Markdown and plain text"
-
-_BY_EXTENSION: dict[str, Format] = {
-    ".pdf": "pdf",
-    ".docx": "docx",
-    ".html": "html",
-    ".htm": "html",
-    ".xhtml": "html",
-    ".md": "markdown",
-    ".markdown": "markdown",
-    ".txt": "text",
-    ".text": "text",
-}
+_BINARY: frozenset[Format] = frozenset(("pdf", "docx", "pptx", "xlsx", "xlsb", "ods", "epub"))
 _BEFORE_HTML = re.compile(r"\s*(?:<\?xml[^>]*>)?", re.IGNORECASE)
 _HTML = re.compile(r"\s*<(?:!doctype\s+html|html)\b", re.IGNORECASE)
 _COMMENT = re.compile(r"\s*<!--")
-_OLE = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"
-_ZIPPED = {
-    "xl/": "an Excel workbook",
-    "ppt/": "a PowerPoint presentation",
-    "META-INF/container.xml": "an EPUB book",
-    "content.xml": "an OpenDocument file",
-    "AndroidManifest.xml": "an Android app",
-}
+_SAMPLE = 65_536
 # Beginnings that puremagic is unsure of, or that would pass for text.
 _MAGIC = (
     (b"MZ", "a Windows program"),
     (b"\x7fELF", "a Linux program"),
-    (b"{\\rtf", "an RTF document"),
-    (b"%!PS", "a PostScript document"),
+    (b"{\\rtf", "an RTF document (save it as DOCX or PDF)"),
+    (b"%!PS", "a PostScript document (make a PDF of it)"),
+    (b"Rar!\x1a\x07", "a RAR archive (unpack it)"),
+    (b"7z\xbc\xaf\x27\x1c", "a 7-Zip archive (unpack it)"),
+    (b"\x1f\x8b", "a gzip archive (unpack it)"),
 )
 
 
@@ -57,35 +39,43 @@ def identify(data: bytes, name: str) -> Format:
     Raises:
         DocumentError: `unsupported`, `type_mismatch`, `encrypted` or `corrupt`, and what the file really is.
     """
-    claimed = _BY_EXTENSION.get(PurePath(name).suffix.lower())
+    claimed = BY_EXTENSION.get(PurePath(name).suffix.lower())
     start = data[:1024]
     if start.lstrip().startswith(b"%PDF-") or (claimed == "pdf" and b"%PDF-" in start):
         return "pdf"
-    if start.startswith(b"PK\x03\x04"):
-        return _zipped(data, name, claimed)
-    if start.startswith(_OLE):
-        _refuse_ole(data, name, claimed)
+    if start.startswith(ZIP):
+        return _held(held_by_zip(io.BytesIO(data), name), name, claimed)
+    if start.startswith(OLE):
+        return _held(held_by_ole(data, name), name, claimed)
     for magic, kind in _MAGIC:
         if start.startswith(magic) and (kind != "a Windows program" or looks_binary(data)):
             _refuse(name, claimed, kind)
-    decoded = decode(data)
+    decoded = decode(data[:_SAMPLE])
     if decoded is None:
-        known = _named(data)
-        if known is None and claimed in ("pdf", "docx"):
-            raise DocumentError(
-                "corrupt", f"{name} is damaged: it does not begin as {claimed.upper()} files do."
-            )
-        _refuse(name, claimed, known or "no text and of no type that is known here")
+        _refuse_binary(data, name, claimed)
     return _textual(decoded[0][:4096], name, claimed)
 
 
+def _held(held: Held, name: str, claimed: Format | None) -> Format:
+    if held.archive and claimed is None:
+        where = (
+            "inside another one; unpack it and add" if "/" in name else "; add it whole or unpack it to add"
+        )
+        raise DocumentError("unsupported", f"{name} is a ZIP archive {where} its files.".replace(" ;", ";"))
+    return held.format or _refuse(name, claimed, held.words)
+
+
 def _textual(start: str, name: str, claimed: Format | None) -> Format:
-    if claimed == "markdown":
+    if claimed in ("markdown", "csv", "json", "jsonl"):
         return claimed
     if claimed == "html" or _begins_as_html(start):
         return "html"
-    if claimed in ("pdf", "docx"):
+    if claimed == "xls":
+        return "csv"  # what many programs export under this name
+    if claimed in _BINARY:
         _refuse(name, claimed, "plain text")
+    if claimed is None and start.lstrip()[:1] in ("{", "["):
+        return "json"  # which falls back to text as it stands
     return claimed or "code"
 
 
@@ -101,25 +91,14 @@ def _begins_as_html(start: str) -> bool:
     return _HTML.match(start, at) is not None
 
 
-def _zipped(data: bytes, name: str, claimed: Format | None) -> Format:
-    try:
-        with zipfile.ZipFile(io.BytesIO(data)) as archive:
-            members = archive.namelist()
-    except (zipfile.BadZipFile, NotImplementedError, ValueError) as error:
-        raise DocumentError("corrupt", f"{name} is damaged: its ZIP container cannot be opened.") from error
-    if any(member.startswith("word/") for member in members):
-        return "docx"
-    kinds = (kind for part, kind in _ZIPPED.items() if any(member.startswith(part) for member in members))
-    return _refuse(name, claimed, next(kinds, "a ZIP archive"))
-
-
-def _refuse_ole(data: bytes, name: str, claimed: Format | None) -> NoReturn:
-    if "EncryptedPackage".encode("utf-16-le") in data:
+def _refuse_binary(data: bytes, name: str, claimed: Format | None) -> NoReturn:
+    known = _named(data[:_SAMPLE])
+    if known is None and claimed in _BINARY:
         raise DocumentError(
-            "encrypted",
-            f"{name} is protected by a password; save it without one in Office and upload it again.",
+            "corrupt",
+            f"{name} is damaged: it does not begin as {claimed.upper()} files do; get a fresh copy.",
         )
-    _refuse(name, claimed, "a file of Office 97-2003")
+    _refuse(name, claimed, known or "no text and of no type that is known here")
 
 
 def _named(data: bytes) -> str | None:

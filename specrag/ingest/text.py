@@ -28,19 +28,47 @@ _FEW = 4
 """Control characters that even a short text may hold."""
 _WIDE_SHARE = 0.3
 _SAMPLE = 65_536
+_WRITTEN = (
+    "cp1252", "cp932", "gb18030", "big5", "cp949", "euc_jp", "iso2022_jp", "cp1250", "cp1251", "cp1253",
+    "cp1254", "cp1255", "cp1256", "cp1257", "cp1258", "cp874", "koi8_r", "koi8_u", "cp866", "cp850", "cp437",
+    "mac_roman", "iso8859_2", "iso8859_5", "iso8859_7", "iso8859_15",
+)  # fmt: skip
+"""What people write files in. Anything fits a short one, UTF-16 without a mark above all."""
 
 
 def clean_name(name: str) -> str:
-    """The name of a file as it is safe to show: no folders, no invisible characters that reorder or hide."""
-    base = re.split(r"[/\\]", _SURROGATES.sub("\ufffd", name))[-1]
-    visible = "".join(char for char in base if unicodedata.category(char) not in ("Cc", "Zl", "Zp"))
+    """The name of a file as it is safe to show: no folders, no invisible characters that reorder or hide.
+
+    The one path that stays is that of a file in an archive, `files.zip/inner/file.pdf`, which names no folder
+    of any machine.
+    """
+    parts = [_clean_part(part) for part in re.split(r"[/\\]", _SURROGATES.sub("\ufffd", name))]
+    if len(parts) > 1 and parts[0].lower().endswith(".zip"):
+        inner = [part for part in parts[1:-1] if part]
+        return _shortened(parts[0], inner, parts[-1] or "unnamed")
+    return _cut(parts[-1] or "unnamed", _NAME_LENGTH)
+
+
+def _clean_part(part: str) -> str:
+    visible = "".join(char for char in part if unicodedata.category(char) not in ("Cc", "Zl", "Zp"))
     shown = unicodedata.normalize("NFC", _BIDI.sub("", visible)).strip()
-    if shown.strip(". ") == "":
-        return "unnamed"
-    stem, dot, suffix = shown.rpartition(".")
-    if len(shown) > _NAME_LENGTH and dot and len(suffix) < 16:  # noqa: PLR2004 - longer is no extension
-        return f"{stem[: _NAME_LENGTH - len(suffix) - 1]}.{suffix}"
-    return shown[:_NAME_LENGTH]
+    return "" if shown.strip(". ") == "" else shown
+
+
+def _shortened(archive: str, inner: list[str], last: str) -> str:
+    """The whole path, or where it is too long, without what lies between its ends."""
+    whole = "/".join((archive, *inner, last))
+    if len(whole) <= _NAME_LENGTH:
+        return whole
+    half = _NAME_LENGTH // 2
+    return f"{_cut(archive, half - 2)}/…/{_cut(last, half - 2)}"
+
+
+def _cut(name: str, length: int) -> str:
+    stem, dot, suffix = name.rpartition(".")
+    if len(name) > length and dot and len(suffix) < 16:  # noqa: PLR2004 - longer is no extension
+        return f"{stem[: length - len(suffix) - 1]}.{suffix}"
+    return name[:length]
 
 
 def verbatim(text: str) -> str:
@@ -106,7 +134,7 @@ def _slightly_broken_utf8(data: bytes) -> tuple[str, str] | None:
 def _guess(data: bytes) -> tuple[str, str] | None:
     from charset_normalizer import from_bytes
 
-    matches = from_bytes(data)
+    matches = from_bytes(data, cp_isolation=list(_WRITTEN))
     best = matches.best()
     if best is None:
         return None

@@ -10,10 +10,12 @@ from contextlib import suppress
 from typing import Any
 
 from specrag.errors import DocumentError
-from specrag.ingest.readers.content import Content
-from specrag.ingest.readers.markup import flattened, flow, too_deep
+from specrag.ingest.readers.cells import arrange
+from specrag.ingest.readers.content import Content, Gathering, Source
+from specrag.ingest.readers.dates import stated_date
+from specrag.ingest.readers.markup import flattened, flowed, too_deep
 from specrag.ingest.text import decode, marked_encoding, prose
-from specrag.types import Page
+from specrag.types import Heading
 
 _CHARSET = re.compile(
     rb"<(?:meta|\?xml)[^>]{0,200}?(?:charset|encoding)\s*=\s*[\"']?\s*([\w.:-]+)", re.IGNORECASE
@@ -30,41 +32,54 @@ _ENOUGH, _SHARE = 250, 0.15
 _DATES = {"extensive_search": False, "original_date": True}
 
 
-def read_html(data: bytes, name: str) -> Content:
+def read_html(source: Source) -> Content:
     """The text of a page as one page, with the title and date that it states.
 
     Raises:
-        DocumentError: `corrupt`.
+        DocumentError: `corrupt` or `too_large`.
     """
     import trafilatura
-    from lxml import etree, html
 
-    source, encoding = _decoded(data, name)
-    try:
-        source = _DECLARATION.sub("", source)
-        root = html.document_fromstring(source, parser=html.HTMLParser(huge_tree=True))
-        if too_deep(root):
-            root = html.document_fromstring(flattened(source), parser=html.HTMLParser(huge_tree=True))
-    except (etree.LxmlError, ValueError) as error:
-        raise DocumentError("corrupt", f"{name} holds no HTML that can be read.") from error
-    visible = prose(flow(root))
+    root, encoding = tree(source.data, source.name)
+    arrange(root)
+    visible = flowed(root)
     found = trafilatura.bare_extraction(
         root, with_metadata=True, include_comments=False, favor_recall=True, date_extraction_params=_DATES
     )
-    text = _main(found, visible)
-    title = prose(getattr(found, "title", None) or root.findtext(".//title") or "")
+    text, headings = _main(found, visible)
+    gathering = Gathering(source)
+    gathering.add(text, headings=headings)
     return Content(
-        pages=(Page(text=text),),
-        title=title or None,
-        published_at=getattr(found, "date", None) or None,
+        pages=gathering.pages,
+        title=prose(getattr(found, "title", None) or root.findtext(".//title") or "") or None,
+        published_at=stated_date(getattr(found, "date", None)),
         encoding=encoding,
     )
 
 
-def _main(found: Any, visible: str) -> str:
+def tree(data: bytes, name: str) -> tuple[Any, str]:
+    """The element tree of a page, never too deep to be walked, and the encoding it was written in.
+
+    Raises:
+        DocumentError: `corrupt`.
+    """
+    from lxml import etree, html
+
+    text, encoding = _decoded(data, name)
+    text = _DECLARATION.sub("", text)
+    try:
+        root = html.document_fromstring(text, parser=html.HTMLParser(huge_tree=True))
+        if too_deep(root):
+            root = html.document_fromstring(flattened(text), parser=html.HTMLParser(huge_tree=True))
+    except (etree.LxmlError, ValueError, AssertionError) as error:
+        raise DocumentError("corrupt", f"{name} holds no HTML that can be read.") from error
+    return root, encoding
+
+
+def _main(found: Any, visible: tuple[str, tuple[Heading, ...]]) -> tuple[str, tuple[Heading, ...]]:
     body = getattr(found, "body", None)
-    text = prose(flow(body)) if body is not None else ""
-    return text if len(text) >= max(_ENOUGH, _SHARE * len(visible)) else visible
+    main = flowed(body) if body is not None else ("", ())
+    return main if len(main[0]) >= max(_ENOUGH, _SHARE * len(visible[0])) else visible
 
 
 def _decoded(data: bytes, name: str) -> tuple[str, str]:

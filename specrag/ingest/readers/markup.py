@@ -8,6 +8,11 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
+from specrag.ingest.readers.headings import located, mark, unmarked
+from specrag.ingest.readers.tables import beside
+from specrag.ingest.text import prose
+from specrag.types import Heading
+
 _INVISIBLE = frozenset((
     "script", "style", "noscript", "template", "head", "svg", "math", "iframe", "object", "canvas",
     "select", "option", "button", "input", "textarea",
@@ -20,12 +25,15 @@ _LINES = frozenset((
     "div", "li", "item", "dt", "dd", "tr", "row", "br", "lb", "hr", "figcaption", "caption", "address",
     "body",
 ))  # fmt: skip
+_HEADINGS = frozenset(("h1", "h2", "h3", "h4", "h5", "h6", "head"))
 _CELLS = frozenset(("td", "th", "cell"))
 _HIDDEN = re.compile(r"display\s*:\s*none|visibility\s*:\s*hidden", re.IGNORECASE)
 _KEPT = _INVISIBLE | {"html", "body", "title", "meta"}
 _TAG = re.compile(r"</?([a-z][a-z0-9]*)\b[^<>]*>", re.IGNORECASE)
 _DEPTH = 400
 """Python frames that a walk may take; below, and in sources deeper than this, blocks are no longer nested."""
+_FRAMES = 2
+"""What `_walk` and `_inside` take for each level."""
 _ROW_FRAMES = 2
 """What `_row` and its generator take between a row and its cells."""
 _GAP = "\x1e"
@@ -34,6 +42,15 @@ _GAP = "\x1e"
 
 def flow(root: Any) -> str:
     """The visible text of `root`; blank lines between paragraphs, ` | ` between cells."""
+    return unmarked(_text(root))
+
+
+def flowed(root: Any) -> tuple[str, tuple[Heading, ...]]:
+    """The visible text of `root` as prose, and the headings in it."""
+    return located(prose(_text(root)))
+
+
+def _text(root: Any) -> str:
     text = re.sub(r" +", " ", "".join(_walk(root, 0)))
     breaks = re.compile(rf"[\n {_GAP}]*[\n{_GAP}][\n {_GAP}]*")
     return breaks.sub(lambda run: "\n\n" if _GAP in run[0] else "\n", text).strip()
@@ -73,12 +90,20 @@ def _walk(node: Any, depth: int, number: int = 0) -> Iterator[str]:
     yield edge
     if tag in ("tr", "row"):
         yield _row(node, depth)
+    elif tag in _HEADINGS and node.getparent() is not None:
+        inner = "".join(_inside(node, depth)).replace(_GAP, " ")
+        yield mark(" ".join(unmarked(inner).split()))
     else:
-        yield _bullet(node, tag, number) + _inline(node.text)
-        for place, child in enumerate(node, start=1):
-            yield from _walk(child, depth + 1, place)
-            yield _inline(child.tail)
+        yield _bullet(node, tag, number)
+        yield from _inside(node, depth)
     yield edge
+
+
+def _inside(node: Any, depth: int) -> Iterator[str]:
+    yield _inline(node.text)
+    for place, child in enumerate(node, start=1):
+        yield from _walk(child, depth + _FRAMES, place)
+        yield _inline(child.tail)
 
 
 def _flat(node: Any) -> Iterator[str]:
@@ -105,7 +130,7 @@ def _row(node: Any, depth: int) -> str:
     texts = (
         " ".join("".join(_walk(cell, depth + 1 + _ROW_FRAMES)).replace(_GAP, " ").split()) for cell in cells
     )
-    return " | ".join(text for text in texts if text)
+    return beside(list(texts))
 
 
 def _invisible(node: Any, depth: int) -> bool:
@@ -125,4 +150,4 @@ def _bullet(node: Any, tag: str, number: int) -> str:
 
 
 def _inline(text: str | None) -> str:
-    return re.sub(rf"[\s{_GAP}]+", " ", text or "")
+    return re.sub(rf"[\s{_GAP}]+", " ", unmarked(text or ""))

@@ -1,0 +1,138 @@
+"""Workbooks of all kinds (XLSX, XLS, XLSB, ODS) through calamine: a page for each sheet.
+
+calamine keeps a sheet as a full grid, so one stray cell in the last corner would take all memory: the corners
+are looked up before it is asked. Hidden sheets are read too.
+"""
+
+import datetime as dt
+import io
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from typing import Any
+
+from specrag.errors import DocumentError
+from specrag.ingest.inside import OLE
+from specrag.ingest.readers.container import members, packed
+from specrag.ingest.readers.content import Content, Gathering, Source, counted
+from specrag.ingest.readers.office import statements
+from specrag.ingest.readers.tables import lines, tidy
+from specrag.ingest.text import prose
+
+_CELL = re.compile(
+    rb"<(?:\w+:)?c\s[^>]*?\br\s*=\s*[\"']([A-Z]{1,3})(\d{1,7})[\"'][^>]*(?<!/)>\s*<(?:\w+:)?(?:v|is|f)\b"
+)
+_FILLED = re.compile(rb"<table:table-cell[^>]*office:value-type[^>]*>")
+_REPEATED = re.compile(rb"table:number-columns-repeated=\"(\d+)\"")
+_MOST_CELLS = 20_000_000
+"""Cells of the grid of one sheet; 640 MB."""
+
+
+def read_sheets(source: Source) -> Content:
+    """The rows of a workbook, a page for each sheet that has any.
+
+    Raises:
+        DocumentError: `corrupt`, `encrypted`, `no_pages` or `too_large`.
+    """
+    data = source.data
+    title = published_at = None
+    if not data.startswith(OLE):
+        parts = members(source)
+        _check_grids(parts, source)
+        data = packed(parts)
+        title, published_at = statements(data)
+    with _opened(data, source.name) as book:
+        gathering = Gathering(source, unit="sheets")
+        names = book.sheet_names
+        gathering.expect(len(names))
+        for place, name in enumerate(names):
+            source.on_page(place, len(names))
+            text = _text(book, place, source)
+            if text:
+                gathering.add(text, section=tidy(name) or None)
+    if not names:
+        raise DocumentError("no_pages", f"{source.name} is a workbook without a single sheet.")
+    source.on_page(len(names), len(names))
+    return Content(pages=gathering.pages, title=title, published_at=published_at)
+
+
+def _text(book: Any, place: int, source: Source) -> str:
+    from python_calamine import SheetTypeEnum, WorksheetNotFound
+
+    if book.sheets_metadata[place].typ in (SheetTypeEnum.ChartSheet, SheetTypeEnum.Vba):
+        return ""
+    try:
+        sheet = book.get_sheet_by_index(place)
+    except WorksheetNotFound:
+        return ""
+    return prose("\n".join(counted(lines(_rows(sheet.iter_rows())), source)))
+
+
+def _rows(rows: Iterable[list[Any]]) -> Iterator[list[str]]:
+    for row in rows:
+        yield [_shown(cell) for cell in row]
+
+
+def _shown(value: Any) -> str:
+    """A cell as the person sees it; numbers with the fifteen digits that workbooks keep."""
+    match value:
+        case str():
+            return tidy(value)
+        case bool():
+            return str(value).upper()
+        case float():
+            return f"{value:.15g}"
+        case dt.datetime():
+            return value.isoformat(" ", "seconds").removesuffix(" 00:00:00")
+        case dt.date() | dt.time():
+            return value.isoformat()
+        case _:
+            return tidy(str(value))
+
+
+@contextmanager
+def _opened(data: bytes, name: str) -> Iterator[Any]:
+    from python_calamine import CalamineError, CalamineWorkbook, PasswordError
+
+    try:
+        with CalamineWorkbook.from_filelike(io.BytesIO(data)) as book:
+            yield book
+    except PasswordError as error:
+        raise DocumentError(
+            "encrypted", f"{name} is protected by a password; save it without one and upload it again."
+        ) from error
+    except (CalamineError, OSError, ValueError, OverflowError) as error:
+        raise DocumentError("corrupt", f"{name} is damaged: it is no complete workbook.") from error
+    except BaseException as error:
+        # A panic of the Rust library is no Exception; anything else that is none must pass.
+        if type(error).__module__ != "pyo3_runtime":
+            raise
+        raise DocumentError("corrupt", f"{name} is damaged: it is no complete workbook.") from error
+
+
+def _check_grids(parts: Mapping[str, bytes], source: Source) -> None:
+    for content in parts.values():
+        if _grid(content) > _MOST_CELLS:
+            raise DocumentError(
+                "too_large",
+                f"{source.name} has a sheet whose filled cells lie too far apart; delete the stray ones.",
+            )
+
+
+def _grid(content: bytes) -> int:
+    """Cells of the smallest grid around all filled cells of a sheet."""
+    if b"office:spreadsheet" in content:
+        repeats = (_REPEATED.search(cell[0]) for cell in _FILLED.finditer(content))
+        return sum(int(found[1]) for found in repeats if found)
+    left, right, top, bottom = 1 << 20, 0, 1 << 24, 0
+    for found in _CELL.finditer(content):
+        column, row = _column(found[1]), int(found[2])
+        left, right, top, bottom = min(left, column), max(right, column), min(top, row), max(bottom, row)
+    return max(0, right - left + 1) * max(0, bottom - top + 1)
+
+
+def _column(letters: bytes) -> int:
+    number = 0
+    for letter in letters:
+        number = number * 26 + letter - 64
+    return number

@@ -1,0 +1,85 @@
+"""Plain text and code in any encoding."""
+
+import re
+import time
+from pathlib import Path
+
+import pytest
+
+from specrag.ingest.readers.unwrap import rejoin_hyphens, unwrap
+from specrag.ingest.text import decode
+from tests.readers.tools import load, text_of
+
+
+def test_hostile_texts_take_no_longer_than_others(tmp_path: Path) -> None:
+    """Each of these took time in the square of its length with a careless pattern."""
+    started = time.perf_counter()
+    endless = "a" * 300_000
+    assert unwrap(rejoin_hyphens([f"{endless}\ufffe{endless}"])[0]) == endless * 2
+    load(tmp_path, "blanks.md", "# " + " " * 300_000 + "x\n" + "```\n~~~\n" * 5000)
+    load(tmp_path, "list.html", "<html><ol>" + "<li>item</li>" * 20_000 + "</ol>")
+    load(tmp_path, "dots.txt", "." * 300_000 + "\n" + "-\n" * 50_000)
+    assert time.perf_counter() - started < 30
+
+
+def test_code_and_data_are_text_with_their_indentation(tmp_path: Path) -> None:
+    assert text_of(load(tmp_path, "a.py", "def f():\n    return 1\n")) == "def f():\n    return 1"
+    assert text_of(load(tmp_path, "Makefile", "all:\n\techo 1\n")) == "all:\n\techo 1"
+
+
+def test_plain_text_is_tidy_but_keeps_paragraphs(tmp_path: Path) -> None:
+    document = load(
+        tmp_path, "My notes.txt", "One   two\t three\r\n\r\n\r\n\r\nFour\r\nfive\0\u00ad six e\u0301"
+    )
+    assert text_of(document) == "One two three\n\nFour\nfive six é"
+    assert (document.title, document.source, document.encoding) == ("My notes", "My notes.txt", "utf-8")
+
+
+@pytest.mark.parametrize(
+    ("text", "codec", "encoding"),
+    [
+        ("Hello, here is plain text", "utf-16", "utf-16-le"),
+        ("Hello, here is plain text", "utf-16-be", "utf-16-be"),
+        ("naïve café", "utf-8-sig", "utf-8"),
+        ("今天天气很好。我们去公园散步。北京是中国的首都。", "gb2312", "gb18030"),
+        ("Привет, мир. Сегодня хорошая погода, и мы идём гулять в парк.", "cp1251", "cp1251"),
+        (
+            "L'été était très chaud. J'ai acheté un café au lait pour 3,50 €. Où est la forêt ?",
+            "cp1252",
+            "cp1252",
+        ),
+    ],
+)
+def test_encodings_are_found_and_reported(text: str, codec: str, encoding: str) -> None:
+    assert decode(text.encode(codec)) == (text, encoding)
+
+
+def test_utf8_cut_inside_a_character_is_still_utf8() -> None:
+    """Statistics would read the whole file as something else for its last byte."""
+    data = ("Größe und Straße, Übung und Äpfel, " * 20).encode()[:-2] + "ß".encode()[:1]
+    decoded = decode(data)
+    assert decoded is not None
+    assert decoded[1] == "utf-8"
+    assert decoded[0].startswith("Größe")
+
+
+def test_control_characters_and_lone_surrogates_never_reach_the_store(tmp_path: Path) -> None:
+    text = text_of(load(tmp_path, "a.txt", b"ok \x1b[31m red \x07 \xef\xbb\xbf end"))
+    assert not re.search(r"[\x00-\x08\x0b-\x1f\ufeff\ud800-\udfff]", text)
+
+
+@pytest.mark.parametrize(
+    ("text", "codec"),
+    [
+        ("名前,年齢,住所\r\n佐藤太郎,30,東京\r\n髙橋淳,35,名古屋\r\n", "cp932"),
+        ("氏名：山田\n電話：０３\n", "cp932"),
+        ("東京タワーは港区にあります。", "euc_jp"),
+        ("이름,나이\n김철수,30\n", "cp949"),
+        ("姓名,年龄\n王小明,30\n北京市海淀区\n", "gb18030"),
+        ("имя;возраст\nИван;30\nМосква;5\n", "cp1251"),
+        ("Größe;Maß\nTür;9 €\n", "cp1252"),
+    ],
+)
+def test_short_files_in_old_encodings_are_not_garbled(tmp_path: Path, text: str, codec: str) -> None:
+    document = load(tmp_path, "short.txt", text.encode(codec))
+    assert text_of(document).split() == text.split()

@@ -1,0 +1,120 @@
+"""Rows of spreadsheets and delimited text: every line says what it means when it is cut out."""
+
+import datetime as dt
+import time
+import tracemalloc
+from pathlib import Path
+
+import pytest
+
+from specrag.ingest.readers.tables import lines
+from tests.made_files import core, ods, with_member, xlsx
+from tests.readers.tools import load, refused, text_of
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("a.csv", "Item,Price\nOar,9\nRope,12\n"),
+        ("a.csv", "Item;Price\r\nOar;9\r\nRope;12\r\n"),
+        ("a.csv", "sep=|\nItem|Price\nOar|9\nRope|12"),
+        ("a.tsv", "Item\tPrice\nOar\t9\nRope\t12\n"),
+        ("a.csv", '"Item","Price"\n"Oar",9\n"Rope","12"\n'),
+        ("a.csv", "\n\nItem,Price,\nOar,9,\n,,\nRope,12,\n"),
+    ],
+)
+def test_rows_below_a_header_are_records_whatever_stands_between_cells(
+    tmp_path: Path, name: str, text: str
+) -> None:
+    document = load(tmp_path, name, text)
+    assert text_of(document) == "Item: Oar; Price: 9\nItem: Rope; Price: 12"
+    assert document.media_type == "text/csv"
+
+
+def test_decimal_commas_do_not_hide_the_semicolons(tmp_path: Path) -> None:
+    text = "Ort;Preis;Menge\nUlm;1,50;2,5\nBonn;2,75;3,5\n"
+    assert text_of(load(tmp_path, "a.csv", text)).splitlines()[0] == "Ort: Ulm; Preis: 1,50; Menge: 2,5"
+
+
+def test_cells_with_line_breaks_and_quotes_stay_one_cell(tmp_path: Path) -> None:
+    text = 'Name,Said\nAnna,"He said ""no"",\nand left"\nBen,hm\n'
+    assert (
+        text_of(load(tmp_path, "a.csv", text))
+        == 'Name: Anna; Said: He said "no", and left\nName: Ben; Said: hm'
+    )
+
+
+def test_a_quote_that_is_never_closed_does_not_swallow_the_rows(tmp_path: Path) -> None:
+    text = 'Size,Item\n"12,pipe\n' + "5,rod\n" * 50
+    assert text_of(load(tmp_path, "a.csv", text)).count("Size: 5; Item: rod") == 50
+
+
+@pytest.mark.parametrize(
+    ("rows", "expected"),
+    [
+        ([["1", "2"], ["3", "4"]], ["1 | 2", "3 | 4"]),
+        ([["Report"], ["", "Q1", "Q2"], ["North", "5", ""]], ["Report", "North; Q1: 5"]),
+        ([["A", "A"], ["1", "2"]], ["A | A", "1 | 2"]),
+        ([["Name", "City"]], ["Name | City"]),
+        ([["just", ""], ["lines", ""]], ["just", "lines"]),
+        ([["A", "B"], ["1", "2", "3"], ["A", "B"]], ["A: 1; B: 2; 3", "A | B"]),
+        ([["He came.", "She went."], ["x", "y"]], ["He came. | She went.", "x | y"]),
+    ],
+)
+def test_a_header_is_recognised_by_what_it_looks_like(rows: list[list[str]], expected: list[str]) -> None:
+    assert list(lines(rows)) == expected
+
+
+def test_a_hundred_thousand_rows_are_read_in_seconds(tmp_path: Path) -> None:
+    """Rows beside one another where the header's names would fill the limit of characters."""
+    header = ",".join(f"A rather long name of column {number}" for number in range(12))
+    rows = "\n".join(",".join(str(row * number) for number in range(12)) for row in range(100_000))
+    tracemalloc.start()
+    started = time.perf_counter()
+    text = text_of(load(tmp_path, "long.csv", f"{header}\n{rows}"))
+    took, (_, peak) = time.perf_counter() - started, tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert text.startswith("A rather long name of column 0 | ")
+    assert "99999 | 199998 | 299997" in text
+    assert took < 60  # with tracing, which makes it several times slower
+    assert peak < 20 * len(text)
+
+
+def test_sheets_are_pages_with_their_names(tmp_path: Path) -> None:
+    book = xlsx({
+        "Prices": [["Item", "Price", "Since", "Sold"], ["Oar", 9.5, dt.date(2024, 5, 6), True], ["Rope", 0.1 + 0.2]],
+        "Empty": [],
+        "Notes": [["Ask\nAnna"], [1234567890123]],
+    })  # fmt: skip
+    stated = core(title="Price list", modified="2024-06-07T00:00:00Z")
+    document = load(tmp_path, "prices.xlsx", with_member(book, "docProps/core.xml", stated))
+    assert [(page.section, page.number, page.text) for page in document.pages] == [
+        ("Prices", None, "Item: Oar; Price: 9.5; Since: 2024-05-06; Sold: TRUE\nItem: Rope; Price: 0.3"),
+        ("Notes", None, "Ask Anna\n1234567890123"),
+    ]
+    assert (document.title, document.published_at) == ("Price list", "2024-06-07")
+
+
+def test_a_spreadsheet_of_libreoffice_is_read(tmp_path: Path) -> None:
+    document = load(tmp_path, "birds.ods", ods([["Bird", "Eggs"], ["Heron", "4"]]))
+    assert [(page.section, page.text) for page in document.pages] == [("Birds", "Bird: Heron; Eggs: 4")]
+
+
+def test_limits_of_sheets_and_characters_are_kept(tmp_path: Path) -> None:
+    book = xlsx({"A": [["one", "two"]], "B": [["three", "four"]], "C": [["x" * 900, "y" * 900]]})
+    assert "3 sheets" in str(refused(tmp_path, "a.xlsx", book, max_pages=2))
+    assert refused(tmp_path, "a.xlsx", book, max_characters=1000).reason == "too_large"
+    assert refused(tmp_path, "a.csv", "a,b\n" * 1000, max_characters=1000).reason == "too_large"
+
+
+def test_a_stray_cell_in_the_last_corner_does_not_take_all_memory(tmp_path: Path) -> None:
+    """The grid between the two cells would have been 17 billion cells; the process died."""
+    book = xlsx({"A": [["here"]]})
+    sheet = (
+        '<worksheet xmlns="http://schemas.openxmlformats.org/spreadsheetml/2006/main"><sheetData>'
+        '<row r="1"><c r="A1"><v>1</v></c></row><row r="1048576"><c r="XFD1048576"{}</row></sheetData></worksheet>'
+    )
+    stray = with_member(book, "xl/worksheets/sheet1.xml", sheet.format("><v>2</v></c>"))
+    assert refused(tmp_path, "stray.xlsx", stray).reason == "too_large"
+    styled = with_member(book, "xl/worksheets/sheet1.xml", sheet.format(' s="1"/>'))
+    assert text_of(load(tmp_path, "styled.xlsx", styled)) == "1"
