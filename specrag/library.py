@@ -2,41 +2,45 @@
 
 A visitor sees the sample, what belongs to them, and what belongs to nobody if they are nobody in particular.
 A collection that they may not see is refused in the same words and on the same path as one that does not
-exist, so that nothing can be learned by guessing. Every look is a fresh look into the store: several
-processes may share it.
+exist, so that nothing can be learned by guessing.
 """
 
 import logging
 import threading
 from collections.abc import Callable
 from datetime import UTC, datetime
+from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from specrag.config import Settings
 from specrag.errors import StoreError, UsageError
-from specrag.expiry import Expiry, written
+from specrag.exchange import Manifest
+from specrag.exchange_store import Arrivals
+from specrag.exchange_write import write
+from specrag.expiry import written
+from specrag.ingest.base import Cancelled, never
 from specrag.retrieval.base import CollectionInfo, VectorStore
 from specrag.shelves import (
+    DESCRIPTION_LENGTH,
     OWN,
-    OWN_TITLE,
     SAMPLE,
-    SAMPLE_TITLE,
+    TITLE_LENGTH,
     Shelf,
     clean_description,
     clean_title,
     default_name,
     documents_of,
     folded,
-    missing,
+    free_title,
     new_name,
-    sees,
     unknown,
     visible,
 )
+from specrag.shelving import Shelving
 from specrag.visitors import OPERATOR, Visitor
 
 if TYPE_CHECKING:
-    from specrag.ingest.index import Indexer
+    from specrag.ingest.index import Indexer, Progress
     from specrag.ingest.jobs import IngestJobs
     from specrag.ingest.originals import Originals
 
@@ -47,7 +51,7 @@ _PASSING: Final = "You cannot be known again, so nothing is kept for you; allow 
 _log = logging.getLogger(__name__)
 
 
-class Library:
+class Library(Shelving):
     """The collections of one store. All methods may be called from any thread."""
 
     def __init__(
@@ -58,56 +62,25 @@ class Library:
         jobs: "IngestJobs | None" = None,
         originals: "Originals | None" = None,
         settings: Settings,
+        dimension: int | None = None,
         clock: Callable[[], datetime] = lambda: datetime.now(UTC),
     ) -> None:
-        """Put the parts together; without `indexer` collections are listed and deleted, but not made."""
-        self._store = store
-        self._indexer = indexer
+        """Put the parts together.
+
+        Args:
+            store: where the collections are.
+            indexer: the way into the store; without it they are listed and deleted, but not made.
+            jobs: the uploads that are under way.
+            originals: where the files are that documents were read from.
+            settings: limits, and how long what is a visitor's is kept.
+            dimension: of the embedder's vectors; without it those of an imported file are never taken over.
+            clock: the time of day.
+        """
+        super().__init__(store=store, indexer=indexer, settings=settings, clock=clock)
         self._jobs = jobs
         self._originals = originals
-        self._settings = settings
-        self._clock = clock
+        self._dimension = dimension
         self._changing = threading.RLock()
-        self._expiry = Expiry(settings, clock)
-
-    # Looking
-
-    def collections(self, who: Visitor) -> list[Shelf]:
-        """What somebody sees: the sample, their first collection, and the others by title."""
-        seen = self._seen(who)
-        own = default_name(who)
-        first = [seen.pop(name, missing(name)) for name in (SAMPLE, own)]
-        others = sorted(seen.values(), key=lambda info: (folded(info.title), info.name))
-        return [self._shelf(info, own) for info in (*first, *others)]
-
-    def default(self, who: Visitor) -> str:
-        """Where somebody's files go unless they choose another collection; it may not exist yet."""
-        return default_name(who)
-
-    def find(self, who: Visitor, text: str) -> str:
-        """The name of a collection that somebody calls by its name or its title.
-
-        Raises:
-            StoreError: they see none that is called so, or several.
-        """
-        shelves = self.collections(who)
-        if any(shelf.name == text for shelf in shelves):
-            return text
-        called = [shelf.name for shelf in shelves if folded(shelf.title) == folded(visible(text))]
-        if len(called) > 1:
-            raise StoreError(f"Several collections are called “{visible(text)}”: {', '.join(called)}.")
-        if not called:
-            raise unknown(text)
-        return called[0]
-
-    def check_readable(self, who: Visitor, name: str) -> None:
-        """Refuse a collection that somebody may not see.
-
-        Raises:
-            StoreError: in the same words for one that does not exist.
-        """
-        if name not in self._seen(who) and name not in (SAMPLE, default_name(who)):
-            raise unknown(name)
 
     def check_writable(self, who: Visitor, name: str) -> None:
         """Refuse a collection that somebody may not change; makes their first one if it is that.
@@ -133,7 +106,7 @@ class Library:
             self._check_title(who, shown)
             name = new_name()
             self._make(name, who, {"title": shown}, about)
-            return self._shelf(self._seen(who)[name], default_name(who))
+            return self.shelf(who, name)
 
     def place(self, text: str) -> str:
         """Where files of the operator go: a collection by name or title, or a new one of this name.
@@ -141,13 +114,10 @@ class Library:
         Raises:
             StoreError: it is the sample, or nothing that can name a collection.
         """
-        try:
-            name = self.find(OPERATOR, text)
-        except StoreError:
-            if any(folded(shelf.title) == folded(visible(text)) for shelf in self.collections(OPERATOR)):
-                raise
+        if not self._called(OPERATOR, text):
             self._make(text, OPERATOR, {})
             return text
+        name = self.find(OPERATOR, text)
         self.check_writable(OPERATOR, name)
         return name
 
@@ -182,9 +152,12 @@ class Library:
         Raises:
             StoreError: they may not change it, or it is still there.
         """
+        if self._writable(who, name) is None:
+            return 0
+        if self._jobs is not None:
+            self._jobs.drop_collection(name)  # may take a moment, in which others go on
         with self._changing:
-            known = self._writable(who, name)
-            return self._remove(name) if known is not None else 0
+            return self._remove(name) if self._writable(who, name) is not None else 0
 
     def delete_document(self, who: Visitor, name: str, document_id: str) -> int:
         """Delete a document and the file that it came from; the number of chunks.
@@ -198,6 +171,66 @@ class Library:
         if self._originals is not None:
             self._originals.delete(name, document_id)
         return removed
+
+    # Files
+
+    def export(
+        self,
+        who: Visitor,
+        name: str,
+        target: Path,
+        *,
+        originals: bool = True,
+        progress: Callable[[int, int], None] = lambda _done, _total: None,
+    ) -> Path:
+        """Write a collection to one file; returns where, if `target` is a folder.
+
+        Raises:
+            StoreError: they may not see it, it is empty, or it changed meanwhile.
+            UsageError: the file cannot be written.
+        """
+        shelf = self.shelf(who, name)
+        if not shelf.documents:
+            raise StoreError(f"The collection “{shelf.title}” has no documents that could be exported.")
+        kept = self._originals if originals else None
+        return write(self._store, name, target, title=shelf.title, originals=kept, progress=progress)
+
+    def import_(
+        self,
+        who: Visitor,
+        path: Path,
+        *,
+        title: str | None = None,
+        progress: "Progress" = lambda _stage, _done, _total: None,
+        cancelled: Cancelled = never,
+    ) -> Shelf:
+        """Make a collection of a file that `export` has written, of this program or of another one.
+
+        Without `title` it is called as the file says, with a number behind it if they have one of this title.
+
+        Raises:
+            DocumentError: the file is not what it must be, or larger than allowed; nothing was kept.
+            UsageError: the title is empty or too long.
+            StoreError: the title is taken, or they have as many collections as they may have.
+        """
+        with self._changing:
+            self._check_room(who)
+            if title is not None:
+                self._check_title(who, clean_title(title))
+        arrivals = Arrivals(
+            store=self._store,
+            indexer=self._needed(),
+            dimension=self._dimension,
+            originals=self._originals,
+            settings=self._settings,
+            clock=self._clock,
+        )
+        name, manifest = arrivals.take(path, progress, cancelled)
+        try:
+            return self._arrived(who, name, manifest, title)
+        except BaseException:
+            arrivals.drop(name)
+            raise
 
     # Time
 
@@ -225,6 +258,8 @@ class Library:
                 if not self._expiry.over(info):
                     continue
                 try:
+                    if self._jobs is not None:
+                        self._jobs.drop_collection(info.name)
                     self._remove(info.name)
                 except StoreError:
                     _log.warning("the collection %s cannot be deleted now", info.name, exc_info=True)
@@ -233,9 +268,6 @@ class Library:
         return gone
 
     # Parts
-
-    def _seen(self, who: Visitor) -> dict[str, CollectionInfo]:
-        return {info.name: info for info in self._store.infos() if sees(who, info)}
 
     def _writable(self, who: Visitor, name: str) -> CollectionInfo | None:
         """A collection that somebody may change; None if it is their first one and does not exist yet."""
@@ -249,15 +281,29 @@ class Library:
         return known
 
     def _make(self, name: str, who: Visitor, labels: dict[str, str], description: str = "") -> None:
-        if self._indexer is None:
-            raise UsageError("Collections cannot be made here; start the program with an embedder.")
-        now = written(self._clock())
+        indexer, now = self._needed(), written(self._clock())
         labels = {"owner": who.owner or "", "created_at": now, "used_at": now, **labels}
-        self._store.ensure_collection(name, self._indexer.embedder_fingerprint, description, labels=labels)
+        self._store.ensure_collection(name, indexer.embedder_fingerprint, description, labels=labels)
+
+    def _arrived(self, who: Visitor, name: str, manifest: Manifest, title: str | None) -> Shelf:
+        """Give a collection that has come in to whoever brought it."""
+        with self._changing:
+            self._check_room(who)
+            shown = clean_title(title) if title is not None else self._free_title(who, manifest.title)
+            self._check_title(who, shown)
+            self._store.update_collection(
+                name,
+                title=shown,
+                description=visible(manifest.description)[:DESCRIPTION_LENGTH],
+                owner=who.owner or "",
+                used_at=written(self._clock()),
+            )
+            return self.shelf(who, name)
+
+    def _free_title(self, who: Visitor, title: str) -> str:
+        return free_title(visible(title)[:TITLE_LENGTH] or "Collection", self._titles(who))
 
     def _remove(self, name: str) -> int:
-        if self._jobs is not None:
-            self._jobs.drop_collection(name)
         removed = self._store.delete_collection(name)
         if self._originals is not None:
             self._originals.delete_collection(name)
@@ -274,29 +320,10 @@ class Library:
             raise StoreError(f"There are {len(made)} collections already; delete one to make another.")
 
     def _check_title(self, who: Visitor, title: str, *, besides: str = "") -> None:
-        if folded(title) in {folded(item) for item in self._titles(who, besides)}:
+        if folded(title) in self._titles(who, besides):
             raise StoreError(f"There is a collection called “{title}” already; choose another title.")
 
-    def _titles(self, who: Visitor, besides: str = "") -> list[str]:
-        """What the collections of an owner are called, names included."""
-        seen = [shelf for shelf in self.collections(who) if shelf.name != besides]
-        owned = self._seen(who)
-        same = [s for s in seen if s.name not in owned or owned[s.name].owner in ("", who.owner)]
-        return [text for shelf in same for text in (shelf.title, shelf.name)]
-
-    def _shelf(self, info: CollectionInfo, own: str) -> Shelf:
-        usual = {SAMPLE: SAMPLE_TITLE, own: OWN_TITLE}.get(info.name, info.name)
-        indexer = self._indexer
-        stale = indexer.stale(info.name) if indexer is not None and info.documents else None
-        return Shelf(
-            name=info.name,
-            title=info.title if info.title != info.name else usual,
-            description=info.description,
-            documents=info.documents,
-            chunks=info.chunks,
-            read_only=info.name == SAMPLE,
-            default=info.name == own,
-            stale=stale if info.name != SAMPLE else None,
-            mismatch=indexer is not None and info.fingerprint not in ("", indexer.embedder_fingerprint),
-            expires_at=self._expiry.ends_at(info),
-        )
+    def _needed(self) -> "Indexer":
+        if self._indexer is None:
+            raise UsageError("Collections cannot be made here; start the program with an embedder.")
+        return self._indexer

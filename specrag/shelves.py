@@ -9,7 +9,7 @@ import hashlib
 import re
 import unicodedata
 import uuid
-from collections.abc import Iterable
+from collections.abc import Collection
 from dataclasses import dataclass
 from typing import Final
 
@@ -114,13 +114,12 @@ def folded(title: str) -> str:
     return unicodedata.normalize("NFKC", title).casefold().strip()
 
 
-def free_title(title: str, taken: Iterable[str]) -> str:
-    """The title itself, or with a number behind it if somebody has it."""
-    used = {folded(item) for item in taken}
+def free_title(title: str, taken: Collection[str]) -> str:
+    """The title itself, or with a number behind it if it is taken, as `folded`."""
     candidates = (
         title if number == 1 else f"{title[: TITLE_LENGTH - 7]} ({number})" for number in range(1, 1_000_000)
     )
-    return next(candidate for candidate in candidates if folded(candidate) not in used)
+    return next(candidate for candidate in candidates if folded(candidate) not in taken)
 
 
 def sees(who: Visitor, info: CollectionInfo) -> bool:
