@@ -6,7 +6,7 @@ from dataclasses import replace
 import pytest
 
 from specrag.tracing.trace import Trace
-from specrag.types import Chunk, DocumentInfo, ModelInfo, Scores
+from specrag.types import ModelInfo, Scores
 from specrag.ui import cards
 from specrag.ui.theme import CSS_PATH
 from tests.ui_html import Element, find, inside, read
@@ -440,46 +440,3 @@ def test_loading_shows_how_far_it_is(share: float | None, width: float) -> None:
 def test_errors_are_announced_at_once() -> None:
     assert find(cards.notice("error", "It failed."), "p")[0].attributes["role"] == "alert"
     assert find(cards.notice("info", "It is."), "p")[0].attributes["role"] == "status"
-
-
-def test_documents_and_files_on_their_way() -> None:
-    document = DocumentInfo(
-        id="d",
-        title=HOSTILE,
-        source="rules.pdf",
-        pages=1200,
-        chunks=3,
-        added_at="2026-01-02T10:11:12Z",
-        encoding=None,
-    )
-    jobs = [
-        cards.JobView(id="1", name="a.pdf", state="embedding", done=30, total=120),
-        cards.JobView(id="2", name="b.pdf", state="failed", message="It needs a password."),
-        cards.JobView(id="3", name="c.md", state="ready", pages=1, chunks=17),
-        cards.JobView(id="4", name="d.md", state="reading"),
-    ]
-    html = cards.documents_table([document], jobs)
-    assert [one.text for one in find(html, "td")][:2] == ["1,200", "3"]
-    assert find(html, "th")[-1].text.startswith("<script>alert(1)</script>")
-    texts = _texts(find(html, "sr-job"))
-    assert texts == [
-        "a.pdf embedding 30 of 120",
-        "b.pdf failed It needs a password.",
-        "c.md ready 1 page, 17 chunks",
-        "d.md reading",
-    ]
-    assert _width(inside(html, find(html, "sr-job")[0], "i")[0]) == 25.0
-    assert "No documents yet" in cards.documents_table([])
-
-
-def test_chunks_are_listed_in_order() -> None:
-    chunks = [
-        Chunk(id="b", document_id="d", title="t", source="s", text="<b>second</b>", position=1, page=2),
-        Chunk(id="a", document_id="d", title="t", source="s", text="first", position=0),
-    ]
-    html = cards.chunks_list(chunks)
-    assert _texts(find(html, "li")) == [
-        "chunk 1, 5 characters first",
-        "chunk 2, page 2, 13 characters <b>second</b>",
-    ]
-    assert "No chunks" in cards.chunks_list([])

@@ -8,11 +8,10 @@ own while a run goes on, always point at the same panels, and one run can be sho
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Final, Literal, TypeAlias
 
 from specrag.tracing.trace import Trace
-from specrag.types import Chunk, DocumentInfo, ModelInfo
+from specrag.types import ModelInfo
 from specrag.ui.draft_cards import cards_of
 from specrag.ui.evidence import split_evidence
 from specrag.ui.hop_cards import hops_of
@@ -38,13 +37,9 @@ from specrag.ui.written import answer_text, answer_tokens
 
 __all__ = [
     "Colour",
-    "JobState",
-    "JobView",
     "NoticeKind",
     "answer_card",
     "board",
-    "chunks_list",
-    "documents_table",
     "empty_state",
     "loading",
     "models_line",
@@ -55,7 +50,6 @@ __all__ = [
 ]
 
 NoticeKind: TypeAlias = Literal["info", "success", "warning", "error"]
-JobState: TypeAlias = Literal["queued", "reading", "embedding", "ready", "duplicate", "failed", "cancelled"]
 
 _SCORES: Final = {
     "draft": "draft",
@@ -68,21 +62,6 @@ _SCORES: Final = {
 _BLANKS, _MOST_BLANKS = 4, 16
 _LIVE_AXIS_MS: Final = 1000.0
 """A live axis begins no shorter, or it would change its scale with every event."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class JobView:
-    """One file on its way into the collection, as the page lists it."""
-
-    id: str
-    name: str
-    state: JobState
-    done: int = 0
-    total: int = 0
-    """0 while unknown: the bar then only shows that something moves."""
-    pages: int = 0
-    chunks: int = 0
-    message: str | None = None
 
 
 def models_line(drafter: ModelInfo, verifier: ModelInfo, collection: str, documents: int, chunks: int) -> str:
@@ -228,13 +207,3 @@ def loading(progress: float | None, message: str) -> str:
 def notice(kind: NoticeKind, text: str) -> str:
     """A sentence that needs attention; errors are announced at once."""
     return render("notice", kind=kind, text=text)
-
-
-def documents_table(documents: Sequence[DocumentInfo], jobs: Sequence[JobView] = ()) -> str:
-    """The collection's files, and above them the files that are on their way."""
-    return render("documents", documents=documents, jobs=jobs)
-
-
-def chunks_list(chunks: Sequence[Chunk]) -> str:
-    """The chunks of one file, in order."""
-    return render("chunks", chunks=sorted(chunks, key=lambda chunk: chunk.position))

@@ -8,7 +8,6 @@ from typing import Any, Final
 import gradio as gr
 
 from specrag.errors import SpecragError
-from specrag.library import documents_of
 from specrag.runs import REPLACED
 from specrag.startup import Startup
 from specrag.tracing.trace import Trace
@@ -16,6 +15,7 @@ from specrag.ui import cards
 from specrag.ui.figures import waterfall
 from specrag.ui.readout import writer_of
 from specrag.ui.written import answer_tokens
+from specrag.visitors import Visitor
 
 TICK_S: Final = 0.25
 """How often a page that follows a run is told what is new."""
@@ -46,23 +46,28 @@ COLOURS: Final = (
 Updates = tuple[Any, ...]
 
 
-def header(startup: Startup, collection: str) -> str:
-    """The top of the page; who drafts and who verifies joins the name once the models are loaded."""
+def header(startup: Startup, collection: str, who: Visitor | None = None) -> str:
+    """The top of the page; who drafts and who verifies joins the name once the models are loaded.
+
+    `who` looks; without one, nothing is told of a collection but that of the sample.
+    """
     models = ""
     if startup.state.ready:
         try:
-            models = _models(startup, collection)
+            models = _models(startup, collection, who)
         except SpecragError as error:
             models = cards.notice("error", str(error))
     brand = '<h1 class="sr-brand">spec<span>rag</span></h1>'
     return f'<header class="sr sr-header">{brand}{models}</header>'
 
 
-def _models(startup: Startup, collection: str) -> str:
+def _models(startup: Startup, collection: str, who: Visitor | None) -> str:
     parts = startup.parts
-    known = documents_of(parts.store, collection)
-    chunks = sum(item.chunks for item in known)
-    return cards.models_line(parts.drafter.info, parts.verifier.info, collection, len(known), chunks)
+    shelves = parts.library.collections(who or Visitor(id="", passing=True))
+    shelf = next((item for item in shelves if item.name == collection), shelves[0])
+    return cards.models_line(
+        parts.drafter.info, parts.verifier.info, shelf.title, shelf.documents, shelf.chunks
+    )
 
 
 class Show:

@@ -16,11 +16,13 @@ from specrag.library import OWN, SAMPLE
 from specrag.pipelines.base import Request, check_question
 from specrag.runs import REPLACED
 from specrag.sample import questions
+from specrag.shelves import OWN_TITLE, SAMPLE_TITLE
 from specrag.startup import Startup
 from specrag.ui import cards
 from specrag.ui.live import COLOURS, NAMES, TICK_S, Show, Updates, colour_of, follow, header, startup_progress
 from specrag.ui.options import run_settings
 from specrag.ui.tabs import how
+from specrag.ui.who import visitor_of
 
 REMEMBER_RUN = """(id) => {
   if (!id) return;
@@ -77,7 +79,7 @@ def build(startup: Startup) -> AskTab:
         ask = gr.Button("Ask", variant="primary", elem_id="sr-ask", scale=0, min_width=88)
     with gr.Row(elem_id="sr-scope-row"):
         collection = gr.Dropdown(
-            choices=[("Sample: a cargo bike", SAMPLE), ("Your documents", OWN)],
+            choices=[(SAMPLE_TITLE, SAMPLE), (OWN_TITLE, OWN)],
             value=SAMPLE,
             label="Collection",
             elem_id="sr-collection",
@@ -166,7 +168,7 @@ class _Events:
         self._startup = startup
 
     async def ask(
-        self, question: str, collection: str, colour: str, own_run: str, *chosen: Any
+        self, request: gr.Request, question: str, collection: str, colour: str, own_run: str, *chosen: Any
     ) -> AsyncGenerator[Updates]:
         """Start a run and follow it; a run of this page that still goes on is stopped first."""
         show = Show(colour)
@@ -175,14 +177,15 @@ class _Events:
             return
         parts = self._startup.parts
         try:
+            parts.library.check_readable(visitor_of(request, parts.settings), collection)
             check_question(question or "", limit=parts.settings.max_question_characters)
             name, settings = run_settings(parts.settings, how.options_from(chosen))
         except SpecragError as error:
             yield show.failed(str(error))
             return
         await parts.runs.stop(own_run, reason=REPLACED)
-        request = Request(question=question, collection=collection)
-        run_id = parts.runs.start(parts.pipeline(name, settings), request)
+        asked = Request(question=question, collection=collection)
+        run_id = parts.runs.start(parts.pipeline(name, settings), asked)
         async with aclosing(follow(self._startup, run_id, show)) as updates:
             async for update in updates:
                 yield update
@@ -213,5 +216,6 @@ class _Events:
                     return cards.answer_card(trace, colour=chosen), cards.board(trace, colour=chosen)
         return gr.skip(), gr.skip()
 
-    def choose(self, collection: str) -> tuple[Any, str]:
-        return gr.update(visible=collection == SAMPLE), header(self._startup, collection)
+    def choose(self, collection: str, request: gr.Request) -> tuple[Any, str]:
+        who = visitor_of(request, self._startup.settings)
+        return gr.update(visible=collection == SAMPLE), header(self._startup, collection, who)

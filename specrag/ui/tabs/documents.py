@@ -1,216 +1,249 @@
-"""The Documents tab: drop files, see each on its way into the collection, look at its chunks, delete it.
+"""The Documents tab: collections, files on their way into one, and the documents that are in it.
 
-The state of a file lives on the server (`ingest/jobs.py`), so a reload shows it again. An upload is copied to
-a place of our own at once and gradio's temporary copy is deleted: whoever knew its address could fetch it.
+Layout and wiring only. What is shown is drawn in `documents_board.py`, what a visitor does is handled in
+`documents_events.py` and `collections_events.py`; both speak of values by the names of `Output` here.
 """
 
+from collections.abc import AsyncGenerator, Iterator, Mapping
+from contextlib import aclosing
 from dataclasses import dataclass
-from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 import gradio as gr
 
-from specrag.errors import SpecragError
-from specrag.ingest.loaders import SUFFIXES
-from specrag.library import OWN, SAMPLE, documents_of
 from specrag.startup import Startup
-from specrag.ui import cards
-from specrag.ui.live import header
+from specrag.ui import cards, document_cards
+from specrag.ui.listing import SORTS
+from specrag.ui.tabs import collections
 from specrag.ui.tabs.ask import AskTab
+from specrag.ui.tabs.collections_events import CollectionEvents
+from specrag.ui.tabs.documents_board import FORMATS
+from specrag.ui.tabs.documents_desk import Outcome, Values, View
+from specrag.ui.tabs.documents_events import Events
 
-POLL_S = 1.0
+POLL_S: Final = 1.0
+_DOWNLOAD: Final = """(token) => {
+  if (token) setTimeout(() => document.querySelector("#sr-export a, a#sr-export, #sr-export")?.click(), 200);
+}"""
+Updates = dict[Any, Any]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DocumentsTab:
     """The components that events read and write."""
 
-    collection: gr.Dropdown
+    panel: collections.CollectionsPanel
     upload: gr.File
+    limits: gr.HTML
+    replacing: gr.Checkbox
+    password: gr.Textbox
     message: gr.HTML
-    table: gr.HTML
-    selected: gr.Dropdown
-    show: gr.Button
-    delete: gr.Button
-    cancel: gr.Button
-    actions: gr.Row
+    said: gr.HTML
+    uploads: gr.HTML
+    tools: gr.Row
+    search: gr.Textbox
+    sort: gr.Dropdown
+    documents: gr.HTML
     chunks: gr.HTML
     timer: gr.Timer
+    view: gr.State
 
 
 def build(startup: Startup) -> DocumentsTab:
-    """Lay the tab out."""
-    settings = startup.settings
-    limits = (
-        f"{', '.join(SUFFIXES)} and plain text; at most {settings.max_file_mb} MB and "
-        f"{settings.max_pages:,} pages a file. "
-        "Everyone who can open this page can ask these documents."
-    )
+    """Lay the tab out; the limits stand there from the first moment."""
+    allowed = document_cards.limits(startup.settings, FORMATS, writable=True)
     with gr.Row(elem_id="sr-documents-row"):
-        collection = gr.Dropdown(
-            choices=[("Your documents", OWN), ("Sample (read-only)", SAMPLE)],
-            value=OWN,
-            label="Collection",
-            elem_id="sr-documents-collection",
-            scale=1,
-        )
-        upload = gr.File(
-            file_count="multiple",
-            label="Add files",
-            elem_id="sr-upload",
-            height=140,
-            scale=3,
-        )
-    gr.HTML(cards.notice("info", limits), elem_id="sr-limits", apply_default_css=False)
+        with gr.Column(elem_id="sr-collections", scale=1, min_width=300):
+            panel = collections.build()
+        with gr.Column(elem_id="sr-adding", scale=2, min_width=300):
+            upload = gr.File(file_count="multiple", label="Add files", elem_id="sr-upload", height=120)
+            limits = gr.HTML(allowed, elem_id="sr-limits", apply_default_css=False)
+            with gr.Accordion("Options", open=False, elem_id="sr-upload-options"):
+                replacing = gr.Checkbox(label="Replace documents of the same file name", elem_id="sr-replace")
+                password = gr.Textbox(
+                    label="Password of encrypted files",
+                    info="Used for the next files and not kept.",
+                    type="password",
+                    max_length=200,
+                    elem_id="sr-password",
+                )
     message = gr.HTML(elem_id="sr-documents-message", apply_default_css=False)
-    table = gr.HTML(elem_id="sr-documents-table", apply_default_css=False)
-    cancel = gr.Button("Cancel what is being read", elem_id="sr-cancel-jobs", size="sm", visible=False)
-    with gr.Row(elem_id="sr-document-actions", visible=False) as actions:
-        selected = gr.Dropdown(choices=[], label="Document", elem_id="sr-document", scale=3)
-        show = gr.Button("Show chunks", elem_id="sr-show-chunks", scale=1)
-        delete = gr.Button("Delete", variant="stop", elem_id="sr-delete-document", scale=1)
+    said = gr.HTML(elem_id="sr-documents-said", apply_default_css=False)
+    with gr.Row(visible=False, elem_id="sr-tools") as tools:
+        search = gr.Textbox(
+            label="Search titles and file names",
+            placeholder="Search titles and file names",
+            show_label=False,
+            max_length=200,
+            elem_id="sr-search",
+        )
+        sort = gr.Dropdown(
+            choices=list(SORTS), value="added", label="Order", show_label=False, elem_id="sr-sort"
+        )
+    with gr.Column(elem_id="sr-file-lists"):
+        uploads = gr.HTML(elem_id="sr-uploads", apply_default_css=False)
+        documents = gr.HTML(elem_id="sr-documents-table", apply_default_css=False)
     chunks = gr.HTML(elem_id="sr-chunks", apply_default_css=False)
-    timer = gr.Timer(POLL_S, active=False)
     return DocumentsTab(
-        collection=collection,
+        panel=panel,
         upload=upload,
+        limits=limits,
+        replacing=replacing,
+        password=password,
         message=message,
-        table=table,
-        selected=selected,
-        show=show,
-        delete=delete,
-        cancel=cancel,
-        actions=actions,
+        said=said,
+        uploads=uploads,
+        tools=tools,
+        search=search,
+        sort=sort,
+        documents=documents,
         chunks=chunks,
-        timer=timer,
+        timer=gr.Timer(POLL_S, active=False),
+        view=gr.State(View()),
     )
 
 
 def wire(  # noqa: PLR0917 - the page's parts, each of another type
-    page: gr.Blocks, tab: DocumentsTab, startup: Startup, asking: AskTab, top: gr.HTML, act: gr.Textbox  # noqa: ARG001
+    page: gr.Blocks, tab: DocumentsTab, startup: Startup, asking: AskTab, top: gr.HTML, act: gr.Textbox
 ) -> None:
     """Connect the tab's events."""
-    events = _Events(startup)
-    board = [tab.message, tab.table, tab.selected, tab.timer, tab.actions, tab.cancel, top]
-    where = [tab.collection, asking.collection]
-    quiet: dict[str, Any] = {"show_progress": "hidden", "api_visibility": "private"}
-    uploaded = [tab.upload, asking.collection, *board]
-    tab.upload.upload(events.upload, [tab.upload, *where], uploaded, **quiet)
-    tab.timer.tick(events.refresh, where, board, **quiet)
-    tab.collection.change(events.refresh, where, board, **quiet)
-    tab.delete.click(events.delete, [tab.selected, *where], [tab.chunks, *board], **quiet)
-    tab.show.click(events.show, [tab.selected, tab.collection], tab.chunks, **quiet)
-    tab.cancel.click(events.cancel, where, board, **quiet)
-    page.load(events.refresh, where, board, **quiet)
+    _Wiring(tab, startup, asking, top).wire(page, act)
 
 
-class _Events:
-    """What happens when a visitor does something in this tab."""
+class _Wiring:
+    """Gradio's side of every event: inputs become a desk, values become updates."""
 
-    def __init__(self, startup: Startup) -> None:
+    def __init__(self, tab: DocumentsTab, startup: Startup, asking: AskTab, top: gr.HTML) -> None:
+        self._tab = tab
+        self._asking = asking
+        self._top = top
+        self._collections = CollectionEvents(startup)
+        self._events = Events(startup, self._collections.acts)
         self._startup = startup
+        panel = tab.panel
+        self._targets: dict[str, tuple[Any, str]] = {
+            "picker": (panel.picker, "choices"),
+            "asked": (asking.collection, "choices"),
+            "card": (panel.card, "value"),
+            "export": (panel.export, "value"),
+            "exported": (panel.exported, "value"),
+            "importing": (panel.stop_import, "visible"),
+            "imported": (panel.import_, "value"),
+            "upload": (tab.upload, "interactive"),
+            "uploaded": (tab.upload, "value"),
+            "tools": (tab.tools, "visible"),
+            "timer": (tab.timer, "active"),
+            "top": (top, "value"),
+        }
 
-    def refresh(self, collection: str, asked: str) -> tuple[Any, ...]:
-        return self._board(collection, asked)
+    def wire(self, page: gr.Blocks, act: gr.Textbox) -> None:
+        tab, panel = self._tab, self._tab.panel
+        where = [panel.picker, tab.search, tab.sort, self._asking.collection, tab.view]
+        quiet: dict[str, Any] = {
+            "outputs": self._outputs(),
+            "show_progress": "hidden",
+            "api_visibility": "private",
+        }
+        page.load(self._load, where, **quiet)
+        tab.timer.tick(self._tick, where, **quiet)
+        act.input(self._act, [act, *where], trigger_mode="multiple", **quiet)
+        panel.picker.input(self._choose, where, **quiet)
+        tab.search.input(self._search, where, trigger_mode="always_last", **quiet)
+        tab.sort.input(self._search, where, **quiet)
+        tab.upload.upload(self._upload, [tab.upload, tab.replacing, tab.password, *where], **quiet)
+        form = [panel.title, panel.description, *where]
+        gr.on([panel.save.click, panel.title.submit], self._save, form, **quiet)
+        panel.close.click(self._close, where, **quiet)
+        importing = panel.import_.upload(self._import, [panel.import_, *where], **quiet)
+        panel.stop_import.click(self._stop_import, where, cancels=importing, **quiet)
+        panel.exported.change(None, panel.exported, None, js=_DOWNLOAD, api_visibility="private")
 
-    def upload(self, files: list[str] | None, collection: str, asked: str) -> tuple[Any, ...]:
-        problems = [problem for file in files or [] if (problem := self._submit(file, collection))]
-        message = "".join(cards.notice("error", problem) for problem in problems)
-        taken = len(problems) < len(files or [])
-        board = self._board(collection, OWN if taken else asked, message or " ")
-        return (None, gr.update(value=OWN) if taken else gr.skip(), *board)
+    def _load(self, request: gr.Request, *inputs: Any) -> Updates:
+        return self._updates(*self._events.load(self._events.desk(inputs, request)))
 
-    def delete(self, document: str | None, collection: str, asked: str) -> tuple[Any, ...]:
-        return ("", *self._board(collection, asked, self._deleted(document, collection), clear=True))
+    def _tick(self, request: gr.Request, *inputs: Any) -> Updates:
+        return self._updates(*self._events.tick(self._events.desk(inputs, request)))
 
-    def show(self, document: str | None, collection: str) -> str:
-        if not document or not self._startup.state.ready:
-            return cards.notice("info", "Choose a document first.")
-        try:
-            return cards.chunks_list(self._startup.parts.store.chunks(collection, document))
-        except SpecragError as error:
-            return cards.notice("error", str(error))
+    def _choose(self, request: gr.Request, *inputs: Any) -> Updates:
+        return self._updates(*self._events.choose(self._events.desk(inputs, request)))
 
-    def cancel(self, collection: str, asked: str) -> tuple[Any, ...]:
-        if self._startup.state.ready:
-            for job in self._startup.parts.jobs.jobs(collection):
-                self._startup.parts.jobs.cancel(job.id)
-        return self._board(collection, asked)
+    def _search(self, request: gr.Request, *inputs: Any) -> Updates:
+        return self._updates(*self._events.search(self._events.desk(inputs, request)))
 
-    def _board(
-        self, collection: str, asked: str, message: str = "", *, clear: bool = False
-    ) -> tuple[Any, ...]:
-        """Message, table, choices, timer, buttons and the page's header as they are now."""
-        if not self._startup.state.ready:
-            starting = cards.notice("info", self._startup.state.message)
-            return gr.skip(), starting, gr.skip(), gr.Timer(active=True), gr.skip(), gr.skip(), gr.skip()
-        try:
-            known = documents_of(self._startup.parts.store, collection)
-        except SpecragError as error:
-            away = cards.notice("error", str(error))  # the timer looks again, and replaces this
-            return (
-                message or gr.skip(),
-                away,
-                gr.skip(),
-                gr.Timer(active=True),
-                gr.skip(),
-                gr.skip(),
-                gr.skip(),
-            )
-        jobs = _jobs(self._startup, collection)
-        choices = [(f"{item.title} ({item.source})", item.id) for item in known]
-        busy = any(job.state in ("queued", "reading", "embedding") for job in jobs)
-        return (
-            message or gr.skip(),
-            cards.documents_table(known, jobs),
-            gr.update(choices=choices, value=None) if clear else gr.update(choices=choices),
-            gr.Timer(active=busy),
-            gr.update(visible=bool(known)),
-            gr.update(visible=busy),
-            header(self._startup, asked),
+    def _act(self, request: gr.Request, text: str, *inputs: Any) -> Iterator[Updates]:
+        for view, values in self._events.act(self._events.desk(inputs, request), text):
+            yield self._updates(view, values)
+
+    def _upload(
+        self, request: gr.Request, files: list[str] | None, replacing: bool, password: str, *inputs: Any
+    ) -> Updates:
+        desk = self._events.desk(inputs, request)
+        return self._updates(
+            *self._events.upload(desk, files, replacing=bool(replacing), password=password or "")
         )
 
-    def _submit(self, file: str, collection: str) -> str | None:
-        """Queue an uploaded file; returns a sentence if it is refused."""
-        path = Path(file)
-        try:
-            if not self._startup.state.ready:
-                return "The program is still starting; add the file again in a moment."
-            if collection == SAMPLE:
-                return f"The sample collection is read-only; choose “Your documents” to add {path.name}."
-            self._startup.parts.jobs.submit(path, path.name, collection)
-        except SpecragError as error:
-            return str(error)
-        finally:
-            path.unlink(missing_ok=True)
-        return None
+    def _save(self, request: gr.Request, title: str, description: str, *inputs: Any) -> Updates:
+        desk = self._events.desk(inputs, request)
+        return self._outcome(self._collections.save(desk, title or "", description or ""))
 
-    def _deleted(self, document: str | None, collection: str) -> str:
-        """Delete a document; returns what to tell the visitor."""
-        if not document or not self._startup.state.ready:
-            return cards.notice("info", "Choose a document first.")
-        if collection == SAMPLE:
-            return cards.notice("error", "The sample collection is read-only.")
-        try:
-            removed = self._startup.parts.store.delete(collection, document)
-        except SpecragError as error:
-            return cards.notice("error", str(error))
-        return cards.notice(
-            "success", f"Deleted, with its {removed} chunks; nothing of it can be found any more."
-        )
+    def _close(self, request: gr.Request, *inputs: Any) -> Updates:
+        return self._outcome(self._collections.close(self._events.desk(inputs, request)))
+
+    async def _import(self, request: gr.Request, file: str | None, *inputs: Any) -> AsyncGenerator[Updates]:
+        desk = self._events.desk(inputs, request)
+        if file is None or not self._startup.state.ready:
+            return
+        async with aclosing(self._collections.import_(desk, file)) as told:
+            async for outcome in told:
+                if isinstance(outcome, Outcome):
+                    yield self._outcome(outcome)
+                else:
+                    yield self._updates(desk.view, outcome)
+
+    def _stop_import(self, request: gr.Request, *inputs: Any) -> Updates:
+        desk = self._events.desk(inputs, request)
+        stopped = {"importing": False, "imported": None}
+        return self._outcome(Outcome(desk=desk, message=cards.notice("info", _STOPPED), values=stopped))
+
+    def _outcome(self, outcome: Outcome) -> Updates:
+        view, values = self._events.draw(outcome.desk, outcome.message)
+        return self._updates(view, values | dict(outcome.values))
+
+    def _outputs(self) -> list[Any]:
+        tab, panel = self._tab, self._tab.panel
+        mine = [getattr(tab, name) for name in DocumentsTab.__slots__ if name != "panel"]
+        theirs = [getattr(panel, name) for name in collections.CollectionsPanel.__slots__]
+        return [*mine, *theirs, self._asking.collection, self._top]
+
+    def _updates(self, view: View, values: Values) -> Updates:
+        """What gradio is to send; values of the same component join."""
+        updates: dict[Any, dict[str, Any]] = {}
+        for name, value in values.items():
+            for component, change in self._update(name, value):
+                updates.setdefault(component, {}).update(change)
+        return {self._tab.view: view} | {
+            component: gr.update(**change) for component, change in updates.items()
+        }
+
+    def _update(self, name: str, value: Any) -> list[tuple[Any, Mapping[str, Any]]]:
+        """What a value changes; most are simply what the component of their name shows."""
+        if name == "form":
+            return self._form(*value)
+        component, prop = self._targets.get(name, (None, "value"))
+        if component is None:
+            component = getattr(self._tab, name)
+        if prop == "choices":
+            return [(component, {"choices": list(value[0]), "value": value[1]})]
+        return [(component, {prop: value})]
+
+    def _form(self, mode: str, title: str, description: str) -> list[tuple[Any, Mapping[str, Any]]]:
+        panel = self._tab.panel
+        return [
+            (panel.form, {"visible": bool(mode)}),
+            (panel.heading, {"value": document_cards.form_heading(mode)}),
+            (panel.title, {"value": title}),
+            (panel.description, {"value": description}),
+        ]
 
 
-def _jobs(startup: Startup, collection: str) -> list[cards.JobView]:
-    return [
-        cards.JobView(
-            id=job.id,
-            name=job.name,
-            state=job.state,
-            done=job.done,
-            total=job.total,
-            pages=job.pages,
-            chunks=job.chunks,
-            message=job.message,
-        )
-        for job in startup.parts.jobs.jobs(collection)
-    ]
+_STOPPED: Final = "The import was cancelled; nothing of it was kept."
