@@ -183,4 +183,5 @@ def _validated(adapter: TypeAdapter[T], data: bytes, what: str) -> T:
     except ValidationError as error:
         first = error.errors(include_input=False, include_url=False)[0]
         where = re.sub(r"[^\x20-\x7e]", "?", ".".join(str(part) for part in first["loc"]))[:60]
-        raise corrupt(f"{what} does not follow {SCHEMA} ({where}: {first['msg'][:80]})") from error
+        wrong = f"{where}: {first['msg'][:80]}" if where else "no such JSON"
+        raise corrupt(f"{what} does not follow {SCHEMA} ({wrong})") from error
