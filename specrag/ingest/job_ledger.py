@@ -62,6 +62,7 @@ class Ledger:
                 f"{jobs[0].state.name} cannot be queued on the server's disk ({error}); add it later."
             ) from error
         self._jobs.update((job.id, job) for job in jobs)
+        self._folder.remove(*(job.id for job in jobs if not job.has_copy))
 
     def write(self, *jobs: Job) -> None:
         """Keep jobs as they are now. A full disk costs their memory of a restart only."""

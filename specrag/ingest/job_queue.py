@@ -28,6 +28,8 @@ class JobQueue:
         self.stop = threading.Event()
         """Set while the job at work is to stop."""
         self.at_work: str | None = None
+        self.closed = False
+        """Whether nothing new is begun or taken in."""
         self._clock = clock
         self._line = FairLine()
         self._passwords: dict[str, str] = {}

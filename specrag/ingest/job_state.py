@@ -112,7 +112,7 @@ def outcome(result: IngestResult, name: str) -> dict[str, Any]:
         "document_id": result.document_id,
         "message": result.warning,
         "reason": None,
-        "replaced": bool(getattr(result, "replaced", ())),
+        "replaced": bool(result.replaced),
     }
 
 

@@ -33,7 +33,6 @@ def summary(archive: JobState, members: Sequence[JobState]) -> JobState:
         message=_sentence(archive.name, ends, len(members)),
         reason=reasons[0] if reasons else None,
         replaced=any(member.replaced for member in members),
-        retryable=any(member.retryable for member in members),
     )
 
 

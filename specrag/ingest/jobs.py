@@ -5,29 +5,25 @@ One daemon thread works through them, the owners taking turns; every change of a
 `JobState`, and readers get what is true now. An archive makes way for the files in it.
 """
 
-import logging
 import threading
 from collections.abc import Callable
-from dataclasses import replace as changed
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
 
-from specrag.errors import DocumentError, SpecragError, UsageError
-from specrag.ingest.index import Indexer, IngestResult
+from specrag.errors import SpecragError, UsageError
+from specrag.ingest.index import Indexer
 from specrag.ingest.job_folder import not_copied, take
 from specrag.ingest.job_ledger import Ledger
 from specrag.ingest.job_queue import JobQueue
 from specrag.ingest.job_room import Limits, Room
-from specrag.ingest.job_state import ENDED, Job, JobState, State, failed, new_id, outcome
+from specrag.ingest.job_state import ENDED, Job, JobState, State, new_id
+from specrag.ingest.job_worker import QueueWorker
 from specrag.ingest.loaders import check_size
 from specrag.ingest.text import clean_name
 
 __all__ = ["ENDED", "IngestJobs", "JobState", "State"]
 
 _PATIENCE_S = 30.0
-
-_log = logging.getLogger(__name__)
 
 
 class IngestJobs:
@@ -57,8 +53,7 @@ class IngestJobs:
         ledger = Ledger(self._folder, kept_bytes=limits.kept_bytes, now=clock().timestamp())
         self._queue = JobQueue(ledger, Room(limits, self._folder.root), clock)
         self._changed = threading.Condition()
-        self._closed = False
-        self._worker = threading.Thread(target=self._work, name="specrag-ingest", daemon=True)
+        self._worker = QueueWorker(indexer, self._folder, self._queue, self._changed)
         self._worker.start()
 
     def submit(
@@ -186,7 +181,7 @@ class IngestJobs:
     def close(self) -> None:
         """Stop at the next batch and leave the rest to the next start; a second call does nothing."""
         with self._changed:
-            self._closed = True
+            self._queue.closed = True
             self._changed.notify_all()
         self._worker.join(_PATIENCE_S)
         with self._changed:
@@ -203,72 +198,9 @@ class IngestJobs:
         return size
 
     def _check_open(self, shown: str) -> None:
-        if self._closed:
+        if self._queue.closed:
             raise UsageError(f"{shown} was not added, because the program is shutting down.")
 
     def _at_work_on(self, collection: str) -> bool:
         at_work = self._queue.ledger.get(self._queue.at_work or "")
         return at_work is not None and at_work.state.collection == collection
-
-    def _work(self) -> None:
-        while (turn := self._next()) is not None:
-            job, password = turn
-            try:
-                self._index(job, password)
-            except SpecragError as failure:
-                reason = failure.reason if isinstance(failure, DocumentError) else failure.kind
-                self._end(job, failed(reason, str(failure)))
-            except Exception:  # noqa: BLE001 - the worker must outlive a bug in the path of one file
-                _log.exception("indexing %s failed unexpectedly", job.state.name)
-                sentence = f"{job.state.name} failed unexpectedly; try it again, or see the server's log."
-                self._end(job, failed("unexpected", sentence))
-
-    def _next(self) -> tuple[Job, str | None] | None:
-        """The job whose turn it is, marked as being read; None when the queue is closed."""
-        with self._changed:
-            while not self._closed:
-                if (turn := self._queue.begin()) is not None:
-                    self._changed.notify_all()
-                    return turn
-                self._changed.wait()
-            return None
-
-    def _index(self, job: Job, password: str | None) -> None:
-        def progress(stage: Any, done: int, total: int) -> None:
-            with self._changed:
-                self._queue.report(job.id, stage, done, total)
-                self._changed.notify_all()
-
-        options: dict[str, Any] = {"replace": True} if job.replace else {}
-        state = job.state
-        result = self._indexer.ingest(
-            self._folder.path(job.id),
-            state.name,
-            state.collection,
-            progress,
-            lambda: self._closed or self._queue.stop.is_set(),
-            password=password,
-            **options,
-        )
-        if result.reason == "cancelled" and not self._queue.stop.is_set():
-            self._give_back(job)
-        else:
-            self._end(job, outcome(self._first_time(job, result), state.name))
-
-    def _first_time(self, job: Job, result: IngestResult) -> IngestResult:
-        """A document that a killed process had just stored is no duplicate of its own upload."""
-        if result.status == "duplicate" and job.state.attempts and result.document_id:
-            stored = self._indexer.store.find(job.state.collection, result.document_id)
-            if stored is not None and stored.added_at >= job.state.submitted_at:
-                return changed(result, status="ready")
-        return result
-
-    def _end(self, job: Job, changes: dict[str, Any]) -> None:
-        with self._changed:
-            self._queue.end(job.id, changes)
-            self._changed.notify_all()
-
-    def _give_back(self, job: Job) -> None:
-        with self._changed:
-            self._queue.give_back(job.id)
-            self._changed.notify_all()
