@@ -17,6 +17,9 @@ from specrag.config import Settings, model_name
 from specrag.ingest.chunking import Chunker
 from specrag.ingest.index import Indexer
 from specrag.ingest.jobs import IngestJobs
+from specrag.ingest.originals import Originals
+from specrag.ingest.reading import ReadingProcess
+from specrag.library import Library
 from specrag.models.base import LanguageModel
 from specrag.models.local import LocalModel
 from specrag.models.server.access import access_of
@@ -31,14 +34,17 @@ from specrag.pipelines.speculative import SpeculativePipeline
 from specrag.pipelines.standard import StandardPipeline
 from specrag.retrieval.address import server_of
 from specrag.retrieval.base import Embedder, VectorStore
+from specrag.retrieval.bm25 import Bm25
 from specrag.retrieval.chroma import ChromaStore
 from specrag.retrieval.embedder import SentenceEmbedder
 from specrag.retrieval.evidence import EvidenceScorer
+from specrag.retrieval.rerank import CrossEncoderReranker, Reranker
 from specrag.retrieval.retriever import Retriever
 from specrag.runs import Runs
 from specrag.tracing.store import TraceStore
 from specrag.turnstile import Turnstile
 from specrag.types import ModelInfo, PipelineName, Role
+from specrag.viewer import Viewer
 
 PIPELINES: dict[PipelineName, Callable[[Tools], Pipeline]] = {
     "speculative": SpeculativePipeline,
@@ -105,7 +111,67 @@ class Parts:
             tokens=self.settings.chunk_tokens,
             overlap=self.settings.chunk_overlap,
         )
-        return Indexer(store=self.store, embedder=self.embedder, chunker=chunker, settings=self.settings)
+        return Indexer(
+            store=self.store,
+            embedder=self.embedder,
+            chunker=chunker,
+            settings=self.settings,
+            reader=self.reading,
+            originals=self.originals,
+        )
+
+    @cached_property
+    def reading(self) -> ReadingProcess:
+        """What reads files and draws their pages, in a process of its own."""
+        return ReadingProcess(self.settings)
+
+    @cached_property
+    def originals(self) -> Originals | None:
+        """Where uploaded files are kept, if they are."""
+        kept = self.settings.keep_originals and not self._in_memory
+        return Originals(self.settings.home / "originals") if kept else None
+
+    def sweep_originals(self) -> None:
+        """Remove kept files whose documents are gone; only before anything is being added."""
+        if self.originals is not None:
+            store = self.store
+            self.originals.sweep(
+                {name: {item.id for item in store.documents(name)} for name in store.collections()}
+            )
+
+    @cached_property
+    def library(self) -> Library:
+        """The collections, with the uploads that are under way if the queue has been opened."""
+        return Library(
+            store=self.store,
+            indexer=self.indexer,
+            jobs=self.__dict__.get("jobs"),  # who only lists documents must not go on with uploads
+            originals=self.originals,
+            settings=self.settings,
+            dimension=self.embedder.dimension,
+        )
+
+    @cached_property
+    def viewer(self) -> Viewer:
+        """What opens a document at a passage."""
+        return Viewer(self.store, self.originals, self.reading)
+
+    @cached_property
+    def retriever(self) -> Retriever:
+        """What finds the passages of a question."""
+        return Retriever(
+            store=self.store,
+            embedder=self.embedder,
+            bm25=Bm25(self.store),
+            reranker=self._reranker(),
+            settings=self.settings,
+        )
+
+    def _reranker(self) -> Reranker | None:
+        name = self.settings.reranker
+        if not name:
+            return None
+        return CrossEncoderReranker(self.weights.ensure(name), name=model_name(name), worker=self.worker)
 
     @cached_property
     def jobs(self) -> IngestJobs:
@@ -146,7 +212,7 @@ class Parts:
     def tools(self) -> Tools:
         """What all pipelines work with."""
         return Tools(
-            retriever=Retriever(store=self.store, embedder=self.embedder),
+            retriever=self.retriever,
             evidence=EvidenceScorer(self.embedder),
             drafter=self.drafter,
             verifier=self.verifier,
@@ -205,7 +271,7 @@ class Parts:
     def close(self) -> None:
         """Let go of the store's lock and of the threads, of those parts that were made."""
         made = self.__dict__
-        for name in ("jobs", "store", "drafter", "verifier", "worker"):
+        for name in ("jobs", "reading", "store", "drafter", "verifier", "worker"):
             if name in made and hasattr(made[name], "close"):
                 made[name].close()
 
