@@ -53,10 +53,11 @@ def test_a_quote_that_is_never_closed_does_not_swallow_the_rows(tmp_path: Path) 
     ("rows", "expected"),
     [
         ([["1", "2"], ["3", "4"]], ["1 | 2", "3 | 4"]),
-        ([["Report"], ["", "Q1", "Q2"], ["North", "5", ""]], ["Report", "North; Q1: 5"]),
+        ([["Report"], ["", "Q1", "Q2"], ["North", "5", "6"]], ["Report", "North; Q1: 5; Q2: 6"]),
         ([["A", "A"], ["1", "2"]], ["A | A", "1 | 2"]),
         ([["Name", "City"]], ["Name | City"]),
         ([["just", ""], ["lines", ""]], ["just", "lines"]),
+        ([["A", "B"], ["1", ""]], ["A | B", "A: 1"]),
         ([["A", "B"], ["1", "2", "3"], ["A", "B"]], ["A: 1; B: 2; 3", "A | B"]),
         ([["He came.", "She went."], ["x", "y"]], ["He came. | She went.", "x | y"]),
     ],

@@ -31,8 +31,11 @@ def lines(rows: Iterable[Row], *, records: bool = True) -> Iterator[str]:
     if at is None:
         yield from map(beside, chain(first, filled))
         return
-    yield from map(beside, first[:at])
     names = first[at]
+    # A column without a value is named in no record.
+    used = {place for row in first[at + 1 :] for place, cell in enumerate(row) if cell}
+    unused = any(name and place not in used for place, name in enumerate(names))
+    yield from map(beside, first[: at + unused])
     for row in chain(first[at + 1 :], filled):
         # A header that is repeated for print is no record.
         yield beside(row) if row == names else record(row, names)
