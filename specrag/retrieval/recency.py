@@ -6,8 +6,12 @@ does anybody where all dates are equal.
 """
 
 from collections.abc import Mapping
+from typing import Final
 
 from specrag.retrieval.fusion import share
+
+RECENT: Final = 2.0
+"""How much a date counts at full preference, beside 1 for all places of a passage together."""
 
 
 def preference(dates: Mapping[str, str | None], weight: float) -> dict[str, float]:

@@ -19,7 +19,7 @@ from specrag.retrieval.bm25 import Bm25, Matches
 from specrag.retrieval.duplicates import Text, distinct
 from specrag.retrieval.fusion import TOGETHER, Ranking, fuse
 from specrag.retrieval.readable import Readability
-from specrag.retrieval.recency import preference
+from specrag.retrieval.recency import RECENT, preference
 from specrag.retrieval.records import to_passage
 from specrag.retrieval.rerank import Reranker
 from specrag.types import Passage, SearchName
@@ -239,7 +239,7 @@ def _fused(candidates: Candidates, mode: SearchName) -> tuple[Passage, ...]:
     }[mode]
     total = sum(ranking.weight for ranking in rankings)
     dates = {one.id: one.published_at for one in passages}
-    order = fuse(rankings, beside=preference(dates, candidates.settings.prefer_recent * total))
+    order = fuse(rankings, beside=preference(dates, RECENT * candidates.settings.prefer_recent * total))
     near = {identity: place for place, identity in enumerate(nearest, 1)} if mode != "bm25" else {}
     by_words = {identity: place for place, identity in enumerate(worded, 1)}
     by_id = {one.id: one for one in passages}
