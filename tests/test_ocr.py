@@ -10,7 +10,7 @@ import pytest
 from specrag.config import load_settings
 from specrag.errors import DocumentError
 from specrag.ingest.ocr import available
-from specrag.ingest.readers.layout import Line, in_order
+from specrag.ingest.readers.layout import Line, text_of_lines
 from specrag.ingest.reading import ReadingProcess
 from specrag.types import Document
 from tests.made_pdfs import MadePage, column, made_pdf
@@ -50,14 +50,14 @@ def test_lines_are_put_in_order_rows_side_by_side_and_paragraphs_apart() -> None
         at("two", 50, 126, 200),
         at("A", 50, 99, 100),
     ]
-    assert in_order(lines) == "A B\ntwo\n\nthree"
+    assert text_of_lines(lines) == "A B\ntwo\n\nthree"
 
 
 def test_columns_are_read_one_after_the_other_below_their_title() -> None:
     """Lines of two columns stand side by side, and were read across the page."""
     left = [at(f"left {number}", 50, 100 + 25 * number, 240) for number in range(5)]
     right = [at(f"right {number}", 320, 101 + 25 * number, 240) for number in range(5)]
-    text = in_order([*right, *left, at("A title over both columns", 100, 50, 400)])
+    text = text_of_lines([*right, *left, at("A title over both columns", 100, 50, 400)])
     assert text.split("\n") == [
         "A title over both columns",
         *(f"left {number}" for number in range(5)),
@@ -71,11 +71,11 @@ def test_a_table_is_read_row_by_row() -> None:
         for row in range(5)
         for name, left in (("a", 50), ("b", 400))
     ]
-    assert in_order(cells).split("\n") == [f"a{row} b{row}" for row in range(5)]
+    assert text_of_lines(cells).split("\n") == [f"a{row} b{row}" for row in range(5)]
 
 
 def test_nothing_is_nothing() -> None:
-    assert in_order([]) == ""
+    assert text_of_lines([]) == ""
 
 
 @needs_ocr
@@ -100,7 +100,7 @@ def test_only_pages_without_text_are_read_by_ocr_and_each_is_told(
     assert document.pages[1].text.split() == TEXT.split()
     assert document.pages[0].text == "A page with a text layer."
     assert document.pages[2].text == ""
-    assert document.encoding == "OCR (page 2, 4)"
+    assert document.encoding == "OCR (pages 2, 4)"
     assert told == [(done, 5) for done in range(6)]
 
 
@@ -116,6 +116,19 @@ def test_two_scanned_columns_are_read_one_after_the_other(reading: ReadingProces
     document = read(reading, tmp_path, scan(*lines))
     words = document.pages[0].text.split()
     assert words == ["Of", "the", "mill", "and", "of", "its", "weir", *left.split(), *right.split()]
+
+
+@needs_ocr
+def test_a_passage_is_marked_on_a_scan(reading: ReadingProcess, tmp_path: Path) -> None:
+    """The store keeps no places, so that a scan was shown without any mark."""
+    path = tmp_path / "upload"
+    path.write_bytes(made_pdf(scan(*column(100, 700, TEXT, 20), (100.0, 300.0, "Something else."))))
+    image = reading.page_image(path, 1, passage=TEXT, evidence=["ground rye since 1742."])
+    assert len(image.passage) == 2
+    assert all(0.14 < box.left < 0.19 and 0.13 < box.top < 0.2 for box in image.passage)
+    assert len(image.evidence) == 1
+    assert image.evidence[0].left > image.passage[1].left + 0.05
+    assert reading.page_image(path, 1, passage="Nothing of this.").passage == ()
 
 
 @needs_ocr

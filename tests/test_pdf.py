@@ -10,8 +10,9 @@ from typing import Any
 import pytest
 
 from specrag.errors import DocumentError
+from specrag.ingest.ocr import encoding, warning
 from specrag.ingest.readers.content import Content
-from specrag.ingest.readers.pdf import listed, read_pdf
+from specrag.ingest.readers.pdf import read_pdf
 from specrag.ingest.readers.unwrap import unwrap
 from tests.made_pdfs import MadePage, column, made_pdf
 
@@ -178,5 +179,7 @@ def test_limits_are_kept() -> None:
     assert reason(many[: len(many) // 3]) == "corrupt"
 
 
-def test_pages_are_listed_as_a_person_would() -> None:
-    assert listed([1, 3, 4, 5, 7, 9, 10]) == "1, 3-5, 7, 9-10"
+def test_pages_read_by_ocr_are_named_as_a_person_would() -> None:
+    assert encoding([1, 3, 4, 5, 7, 9, 10]) == "OCR (pages 1, 3-5, 7, 9-10)"
+    assert str(warning(encoding([2]))).startswith("Read by OCR, which makes mistakes: page 2; ")
+    assert (encoding([]), warning("utf-8"), warning(None)) == (None, None, None)

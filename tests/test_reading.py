@@ -199,6 +199,18 @@ def test_the_child_does_not_outlive_its_parent(tmp_path: Path, command: str, lat
     assert _gone(child, late_s)
 
 
+def test_a_child_that_does_not_start_is_no_fault_of_the_file(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    with (
+        ReadingProcess(load_settings(), module="tests.no_such_module") as reading,
+        pytest.raises(DocumentError, match="does not start; the log says why") as caught,
+    ):
+        reading.read(_toy_file(tmp_path, "next"), "toy.txt")
+    assert caught.value.reason == "unreadable"
+    assert "No module named tests.no_such_module" in caplog.text
+
+
 def test_what_a_library_prints_is_no_answer(toy: Toy) -> None:
     assert _text(toy("chat")) == "read chat"
 

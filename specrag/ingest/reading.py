@@ -195,6 +195,11 @@ class ReadingProcess:
             case "memory":
                 allowed = f"{self._settings.read_memory_mb} MB of memory (SPECRAG_READ_MEMORY_MB)"
                 return DocumentError("too_large", f"{shown} takes more than {allowed} to read; split it.")
+            case "unstarted":
+                return DocumentError(
+                    "unreadable",
+                    f"{shown} was not read: the process that reads files does not start; the log says why.",
+                )
             case "died":
                 return DocumentError(
                     "corrupt",
@@ -219,12 +224,20 @@ class _Slot:
                 raise ReadingCancelled
         try:
             if self._child is None or not self._child.alive:
-                self._child = WatchedChild(self._module, self._settings)
+                self._child = self._new()
             yield self._child, cancelled
         finally:
             self._lock.release()
 
+    def _new(self) -> WatchedChild:
+        try:
+            return WatchedChild(self._module, self._settings)
+        except OSError as error:
+            _log.warning("No process can be started: %s", error)
+            raise ChildStopped("unstarted") from error
+
     def close(self) -> None:
+        """End the child when its caller has left it."""
         with self._lock:
             if self._child is not None:
                 self._child.end()

@@ -20,7 +20,7 @@ from specrag.config import Settings
 from specrag.ingest.base import Cancelled, ReadingCancelled
 from specrag.ingest.frames import Message, receive, send
 
-Why: TypeAlias = Literal["silent", "memory", "died"]
+Why: TypeAlias = Literal["unstarted", "silent", "memory", "died"]
 
 _log = logging.getLogger(__name__)
 _START_S = 60.0
@@ -122,8 +122,11 @@ class WatchedChild:
 
     def _start(self, cancelled: Cancelled) -> None:
         known = {name for name in Settings.model_fields if name.startswith(_KNOWN)}
-        self._send({"settings": self._settings.model_dump(include=known)})
-        self._next(time.monotonic() + _START_S, cancelled)
+        try:
+            self._send({"settings": self._settings.model_dump(include=known)})
+            self._next(time.monotonic() + _START_S, cancelled)
+        except ChildStopped as stopped:
+            raise ChildStopped("unstarted") from stopped
         self._started = True
 
     def _send(self, message: Message) -> None:

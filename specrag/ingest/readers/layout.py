@@ -37,10 +37,15 @@ class Line:
         return self.bottom - self.top
 
 
-def in_order(lines: Sequence[Line]) -> str:
-    """The text of all lines: rows as lines, larger gaps as empty ones."""
+def in_order(lines: Sequence[Line]) -> list[list[list[Line]]]:
+    """Blocks of rows of lines, all in the order of reading."""
     written = [line for line in lines if line.text]
-    return "\n".join(_written(block) for block in _blocks(written) if block)
+    return [list(_rows(block)) for block in _blocks(written) if block]
+
+
+def text_of_lines(lines: Sequence[Line]) -> str:
+    """The text of all lines: a row is a line, and a larger gap an empty one."""
+    return "\n".join(_written(rows) for rows in in_order(lines))
 
 
 def _blocks(lines: Sequence[Line]) -> Iterator[list[Line]]:
@@ -75,14 +80,14 @@ def _gap(lines: Sequence[Line]) -> float | None:
     return gap if columns and min(median(left), median(right)) >= _COLUMN * width else None
 
 
-def _written(lines: Sequence[Line]) -> str:
+def _written(rows: Sequence[Sequence[Line]]) -> str:
     written = ""
-    above: list[Line] = []
-    for row in _rows(lines):
+    above: Sequence[Line] = ()
+    for row in rows:
         if above:
             space = min(line.top for line in row) - max(line.bottom for line in above)
             written += "\n\n" if space > median(line.height for line in row) else "\n"
-        written += " ".join(line.text for line in sorted(row, key=lambda line: line.left))
+        written += " ".join(line.text for line in row)
         above = row
     return written
 
@@ -92,8 +97,8 @@ def _rows(lines: Sequence[Line]) -> Iterator[list[Line]]:
     row: list[Line] = []
     for line in sorted(lines, key=lambda line: line.middle):
         if row and line.middle - row[0].middle > min(line.height, row[0].height) / 2:
-            yield row
+            yield sorted(row, key=lambda line: line.left)
             row = []
         row.append(line)
     if row:
-        yield row
+        yield sorted(row, key=lambda line: line.left)

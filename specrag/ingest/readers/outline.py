@@ -16,6 +16,7 @@ from specrag.types import Heading, Page
 
 _MOST = 5000
 """Entries that are looked at."""
+_MOST_ON_A_PAGE = 50
 _DEEPEST = 4
 _LONGEST = 200
 _AT_THE_TOP = 100
@@ -29,7 +30,7 @@ def outline(pdf: Any) -> dict[int, list[str]]:
         place = entry.get_dest()
         index = place.get_index() if place else None
         title = prose(entry.get_title().replace("\n", " "))[:_LONGEST].strip()
-        if index is not None and title:
+        if index is not None and title and len(titles[index]) < _MOST_ON_A_PAGE:
             titles[index].append(title)
     return titles
 

@@ -5,12 +5,11 @@ are not decoded to read text; only a page that has nothing else is drawn, for OC
 """
 
 import re
-from collections.abc import Callable, Sequence
-from itertools import groupby
+from collections.abc import Callable
 from typing import Any
 
 from specrag.errors import DocumentError
-from specrag.ingest.ocr import available, recognised
+from specrag.ingest.ocr import OCR_PIXELS, available, encoding, recognised
 from specrag.ingest.readers.content import Content
 from specrag.ingest.readers.dates import stated_date
 from specrag.ingest.readers.outline import outline, set_apart, under
@@ -22,8 +21,6 @@ from specrag.types import Page
 _JUNK_TITLE = re.compile(
     r"untitled|microsoft (word|powerpoint)|\.(docx?|tex|dvi|indd|pptx?|qxd|rtf)\b", re.IGNORECASE
 )
-_OCR_PIXELS = 2000
-"""Of the longer side of a page that is read by OCR, which makes larger ones smaller again."""
 
 
 def read_pdf(
@@ -74,7 +71,7 @@ def read_pdf(
         pages=under(titles, pages),
         title=None if _JUNK_TITLE.search(title) else title or None,
         published_at=stated_date(made),
-        encoding=f"OCR (page {listed(scanned)})" if scanned else None,
+        encoding=encoding(scanned),
     )
 
 
@@ -87,7 +84,7 @@ def _page_text(pdf: Any, index: int, *, ocr: bool) -> tuple[str, bool]:
             text = text_of(page)
             if text.strip() or not ocr or not available() or blank(page) or too_many_pixels(page):
                 return text, False
-            picture = drawn(page, width=_OCR_PIXELS, longest=_OCR_PIXELS).to_numpy()
+            picture = drawn(page, width=OCR_PIXELS, longest=OCR_PIXELS).to_numpy()
     except pypdfium2.PdfiumError:
         return "", False  # One damaged page must not cost the others; it is reported as a page without text.
     text = recognised(picture)
@@ -103,12 +100,3 @@ def _no_text(name: str, *, ocr: bool) -> DocumentError:
         f"{name} is a scan without a text layer, which takes OCR: {here}, or run OCR elsewhere (ocrmypdf, for"
         " example), and retry.",
     )
-
-
-def listed(numbers: Sequence[int]) -> str:
-    """Ascending numbers as a person writes them: "1, 3-5"."""
-    runs = (
-        [number for _, number in run]
-        for _, run in groupby(enumerate(numbers), lambda place: place[1] - place[0])
-    )
-    return ", ".join(str(run[0]) if len(run) == 1 else f"{run[0]}-{run[-1]}" for run in runs)
