@@ -68,6 +68,7 @@ class Chunker:
             tokens: the hard limit of a chunk, special tokens not counted.
             overlap: tokens that neighbours share, at most.
         """
+        from semantic_text_splitter import TextSplitter
         from tokenizers import Tokenizer
 
         self.tokens = tokens
@@ -78,6 +79,8 @@ class Chunker:
         # As shipped, many tokenizers cut or pad to the model's window, and then every count is wrong.
         self._tokenizer.no_truncation()
         self._tokenizer.no_padding()
+        # Made once: the splitter copies the tokenizer, which takes longer than splitting a few pages.
+        self._splitter = TextSplitter.from_huggingface_tokenizer(self._tokenizer, tokens, overlap)
 
     @property
     def fingerprint(self) -> str:
@@ -113,7 +116,7 @@ class Chunker:
             offset += len(block)
 
     def _spans(self, text: str) -> list[Span]:
-        return self._hard(text, _split(self._splitter(self.tokens, self.overlap), _shadow(text)))
+        return self._hard(text, _split(self._splitter, _shadow(text)))
 
     def _hard(self, text: str, spans: Sequence[Span]) -> list[Span]:
         """Spans that are still too long, cut by characters."""
@@ -131,6 +134,8 @@ class Chunker:
         return fitting
 
     def _without_scrap(self, text: str, spans: list[Span]) -> list[Span]:
+        from semantic_text_splitter import TextSplitter
+
         if len(spans) < 2 or self.count(text[slice(*spans[-1])]) * _SCRAP >= self.tokens:  # noqa: PLR2004 - a pair
             return spans
         start, end = spans[-2][0], spans[-1][1]
@@ -138,15 +143,11 @@ class Chunker:
         if total <= self.tokens:
             short = end - start <= self.tokens * _CHARACTERS_PER_TOKEN
             return [*spans[:-2], (start, end)] if short else spans
-        halves = _split(self._splitter(min(self.tokens, total * 2 // 3), 0), text[start:end])
+        half = TextSplitter.from_callback(self.count, min(self.tokens, total * 2 // 3))
+        halves = _split(half, text[start:end])
         if len(halves) != 2:  # noqa: PLR2004
             return spans
         return [*spans[:-2], *self._hard(text, [(start + first, start + last) for first, last in halves])]
-
-    def _splitter(self, tokens: int, overlap: int) -> "TextSplitter":
-        from semantic_text_splitter import TextSplitter
-
-        return TextSplitter.from_huggingface_tokenizer(self._tokenizer, tokens, overlap)
 
 
 def _chunk(
