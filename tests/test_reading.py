@@ -80,6 +80,7 @@ def _wait_until_busy(pid: int) -> None:
         ("abort", "corrupt", "damaged"),
         ("leave", "corrupt", "damaged"),
         ("lie", "corrupt", "damaged"),
+        ("babble", "corrupt", "damaged"),
         ("eat", "too_large", "SPECRAG_READ_MEMORY_MB"),
         ("gulp", "too_large", "SPECRAG_READ_MEMORY_MB"),
         ("raise", "unreadable", "not understood"),
@@ -271,6 +272,19 @@ def test_closing_ends_a_file_that_is_being_read(reading: ReadingProcess, tmp_pat
     assert len(ended) == 1
     with pytest.raises(UsageError, match="the program is ending"):
         reading.read(tmp_path, "toy.txt")
+
+
+def test_a_picture_does_not_wait_for_a_file(reading: ReadingProcess, tmp_path: Path) -> None:
+    """Who opened a citation waited until somebody else's 2,000 pages were read."""
+    pictures: list[bytes] = []
+    with pytest.raises(ReadingCancelled):
+        reading.read(
+            _toy_file(tmp_path, "loop"),
+            "toy.txt",
+            on_page=lambda _pid, _total: pictures.append(reading.page_image(tmp_path, 7).data),
+            cancelled=lambda: bool(pictures),
+        )
+    assert pictures == [b"7"]
 
 
 def test_who_waits_in_line_can_cancel(reading: ReadingProcess, tmp_path: Path) -> None:

@@ -11,8 +11,9 @@ from typing import NoReturn
 
 from specrag.config import Settings
 from specrag.errors import DocumentError
+from specrag.ingest.base import PageImage
 from specrag.ingest.child import serve
-from specrag.ingest.frames import Message, packed_document
+from specrag.ingest.frames import Message, packed_document, packed_image
 from specrag.types import Document, Page
 
 _kept: list[bytes] = []
@@ -68,6 +69,7 @@ _COMMANDS: dict[str, Callable[[], object]] = {
     "next": lambda: _document("read next"),
     "long": lambda: _document("ä" * 20_000_000),
     "lie": lambda: {"document": {"id": 3}},
+    "babble": lambda: {"page": "neither done nor total"},
     "raise": _raise,
     "refuse": _refuse,
     "surrogate": lambda: _document("ab\udc80c"),
@@ -89,5 +91,11 @@ def _read(request: Message, _settings: Settings, on_page: Callable[[int, int], N
     return answer
 
 
+def _draw(request: Message, _settings: Settings, _on_page: Callable[[int, int], None]) -> Message:
+    return packed_image(
+        PageImage(data=str(request["number"]).encode(), media_type="image/png", width=1, height=1)
+    )
+
+
 if __name__ == "__main__":
-    serve({"read": _read})
+    serve({"read": _read, "draw": _draw})

@@ -20,6 +20,7 @@ _PARAMETERS = {
     "Global.log_level": "error",
     "EngineConfig.onnxruntime.intra_op_num_threads": 1,
     "EngineConfig.onnxruntime.inter_op_num_threads": 1,
+    "Rec.rec_batch_num": 1,  # in a batch the short lines are made as long as the longest
 }
 
 

@@ -7,8 +7,8 @@ citation should wait until somebody else's 2,000 pages are read.
 
 import logging
 import threading
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import closing, contextmanager
+from collections.abc import Callable, Sequence
+from contextlib import closing
 from pathlib import Path
 from types import TracebackType
 from typing import Self, TypeVar
@@ -18,14 +18,13 @@ from specrag.errors import DocumentError, UsageError
 from specrag.ingest.base import Cancelled, OnPage, PageImage, ReadingCancelled, never
 from specrag.ingest.frames import Message, unpacked_document, unpacked_image
 from specrag.ingest.text import clean_name
-from specrag.ingest.watched import ChildStopped, WatchedChild
+from specrag.ingest.watched import ChildStopped, Slot
 from specrag.types import Document
 
 T = TypeVar("T")
 
 _log = logging.getLogger(__name__)
 _CHILD = "specrag.ingest.child"
-_PATIENCE_S = 0.1
 
 
 class HereReader:
@@ -67,8 +66,8 @@ class ReadingProcess:
             module: what `python -m` runs as the child.
         """
         self._closed = threading.Event()
-        self._files = _Slot(module, settings)
-        self._pictures = _Slot(module, settings)
+        self._files = Slot(module, settings)
+        self._pictures = Slot(module, settings)
         self._settings = settings
 
     def read(
@@ -142,7 +141,7 @@ class ReadingProcess:
 
     def _ask(
         self,
-        slot: "_Slot",
+        slot: Slot,
         request: Message,
         shown: str,
         unpacked: Callable[[Message], T],
@@ -152,25 +151,28 @@ class ReadingProcess:
     ) -> T:
         if self._closed.is_set():
             raise UsageError("No more files are read here: the program is ending.")
+
+        def stop() -> bool:
+            return cancelled() or self._closed.is_set()
+
         try:
             with (
-                slot.child(lambda: cancelled() or self._closed.is_set()) as (child, stop),
+                slot.child(stop) as child,
                 closing(child.ask(request, stop)) as answers,  # closed at once, whatever `on_page` raises
             ):
                 for answer in answers:
                     if "page" not in answer:
                         return self._last(answer, shown, unpacked)
+                    told = _told(answer)
                     if on_page is not None:
-                        done, total = answer["page"]
-                        on_page(int(done), int(total))
+                        on_page(*told)
         except ChildStopped as stopped:
             raise self._in_words(stopped, shown) from stopped
         raise AssertionError("a child that was not stopped has answered")
 
     def _last(self, answer: Message, shown: str, unpacked: Callable[[Message], T]) -> T:
         if "refused" in answer:
-            reason, message = answer["refused"]
-            raise DocumentError(str(reason), str(message))
+            raise _refused(answer)
         if "memory" in answer:
             raise ChildStopped("memory")
         if "failed" in answer:
@@ -207,38 +209,17 @@ class ReadingProcess:
                 )
 
 
-class _Slot:
-    """A place for one child, and the line of those who want it."""
+def _told(answer: Message) -> tuple[int, int]:
+    try:
+        done, total = answer["page"]
+        return int(done), int(total)
+    except (ValueError, TypeError) as error:
+        raise ChildStopped("died") from error
 
-    def __init__(self, module: str, settings: Settings) -> None:
-        self._module = module
-        self._settings = settings
-        self._lock = threading.Lock()
-        self._child: WatchedChild | None = None
 
-    @contextmanager
-    def child(self, cancelled: Cancelled) -> Iterator[tuple[WatchedChild, Cancelled]]:
-        """A child that is alive, for one caller at a time, and the same `cancelled`."""
-        while not self._lock.acquire(timeout=_PATIENCE_S):
-            if cancelled():
-                raise ReadingCancelled
-        try:
-            if self._child is None or not self._child.alive:
-                self._child = self._new()
-            yield self._child, cancelled
-        finally:
-            self._lock.release()
-
-    def _new(self) -> WatchedChild:
-        try:
-            return WatchedChild(self._module, self._settings)
-        except OSError as error:
-            _log.warning("No process can be started: %s", error)
-            raise ChildStopped("unstarted") from error
-
-    def close(self) -> None:
-        """End the child when its caller has left it."""
-        with self._lock:
-            if self._child is not None:
-                self._child.end()
-                self._child = None
+def _refused(answer: Message) -> DocumentError:
+    try:
+        reason, message = answer["refused"]
+        return DocumentError(str(reason), str(message))
+    except (ValueError, TypeError) as error:
+        raise ChildStopped("died") from error
