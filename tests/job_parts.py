@@ -6,8 +6,10 @@ import threading
 from collections.abc import Callable, Sequence
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from typing import Any
 
 from specrag.config import load_settings
+from specrag.ingest.base import FileReader
 from specrag.ingest.chunking import Chunker
 from specrag.ingest.index import Indexer
 from specrag.ingest.jobs import IngestJobs
@@ -44,9 +46,12 @@ class HeldEmbedder(WordEmbedder):
         assert self.reached.acquire(timeout=PATIENCE)
 
 
-def indexer_of(store: VectorStore, embedder: HeldEmbedder, **settings: object) -> Indexer:
+def indexer_of(
+    store: VectorStore, embedder: HeldEmbedder, *, reader: FileReader | None = None, **settings: Any
+) -> Indexer:
     chunker = Chunker(embedder.tokenizer_file, tokens=64, overlap=8)
-    return Indexer(store, embedder, chunker, load_settings({}, max_file_mb=1, **settings), clock=_clock())
+    made = load_settings({}, max_file_mb=1, **settings)
+    return Indexer(store, embedder, chunker, made, reader=reader, clock=_clock())
 
 
 def _clock() -> Callable[[], datetime]:

@@ -4,6 +4,7 @@ import resource
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -17,7 +18,7 @@ pytestmark = pytest.mark.integration
 
 @contextmanager
 def held_queue(
-    embedder_path: Path, tmp_path: Path, **settings: object
+    embedder_path: Path, tmp_path: Path, **settings: Any
 ) -> Iterator[tuple[IngestJobs, HeldEmbedder]]:
     """A queue that is busy with a file of the owner "first", until the end."""
     embedder, store = HeldEmbedder(embedder_path / "tokenizer.json"), ChromaStore(None)

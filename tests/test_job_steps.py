@@ -6,11 +6,14 @@ from pathlib import Path
 
 import pytest
 
+from specrag.config import load_settings
 from specrag.errors import UsageError
 from specrag.ingest.index import Indexer
 from specrag.ingest.jobs import IngestJobs
+from specrag.ingest.reading import ReadingProcess
 from specrag.retrieval.chroma import ChromaStore
 from tests.job_parts import PATIENCE, HeldEmbedder, copies, ends, indexer_of, text, written
+from tests.made_files import pdf
 
 pytestmark = pytest.mark.integration
 
@@ -140,3 +143,24 @@ def test_whoever_waits_is_told_when_the_queue_closes(
     queue.close()
     watching.join(PATIENCE)
     assert seen == ["queued"]
+
+
+def test_a_file_that_is_being_read_in_a_process_is_cancelled_at_once(
+    embedder: HeldEmbedder, tmp_path: Path
+) -> None:
+    """A slow file was read to its end, although nobody wanted it any more."""
+    store, reading = ChromaStore(None), ReadingProcess(load_settings({}))
+    queue = IngestJobs(indexer_of(store, embedder, reader=reading), tmp_path / "uploads")
+    slow = pdf(*(f"This is page {number} of a file that takes long." for number in range(1500)))
+    job = queue.submit(written(tmp_path, "upload", slow), "slow.pdf", "docs")
+    while queue.wait(job, 0.01).done == 0:
+        assert queue.wait(job, 0).state in ("queued", "reading")
+    queue.cancel(job)
+    state = queue.wait(job, PATIENCE)
+    assert (state.state, state.total) == ("cancelled", 1500)
+    assert state.done < state.total
+    after = queue.submit(written(tmp_path, "upload", text(1)), "after.md", "docs")
+    assert queue.wait(after, PATIENCE).state == "ready"
+    queue.close()
+    reading.close()
+    store.close()

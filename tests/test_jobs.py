@@ -72,11 +72,11 @@ def test_a_duplicate_and_a_failure_are_ordinary_ends(jobs: IngestJobs, tmp_path:
     jobs.submit(saved(tmp_path, "a", FERRY), "a.md", "docs")
     again = jobs.wait(jobs.submit(saved(tmp_path, "b", FERRY), "b.md", "docs"), PATIENCE)
     assert (again.state, again.message) == ("duplicate", None)
-    scan = jobs.wait(jobs.submit(saved(tmp_path, "c", pdf("")), "scan.pdf", "docs"), PATIENCE)
-    assert (scan.state, scan.reason) == ("failed", "no_text")
-    assert scan.message is not None
-    assert "OCR" in scan.message
-    assert copies(tmp_path / "staging") == [scan.id]
+    blank = jobs.wait(jobs.submit(saved(tmp_path, "c", " \n"), "blank.md", "docs"), PATIENCE)
+    assert (blank.state, blank.reason, blank.retryable) == ("failed", "no_text", True)
+    assert blank.message is not None
+    assert blank.message.startswith("blank.md holds no text")
+    assert copies(tmp_path / "staging") == [blank.id]
 
 
 def test_a_file_above_the_limit_is_refused_before_it_is_copied(jobs: IngestJobs, tmp_path: Path) -> None:
