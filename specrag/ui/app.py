@@ -18,18 +18,20 @@ from starlette.routing import Route
 from specrag import __version__
 from specrag.config import Settings
 from specrag.errors import UsageError
+from specrag.expiry import Housekeeper
 from specrag.library import SAMPLE
 from specrag.models.weights import Progress
 from specrag.startup import Startup, StartupState
 from specrag.terminal import bar, say
 from specrag.ui import acts, endpoints
 from specrag.ui.live import header
-from specrag.ui.tabs import ask, documents
+from specrag.ui.tabs import ask, documents, viewer
 from specrag.ui.theme import CSS_PATH, theme
 from specrag.ui.who import VisitorCookie, login_of
 
 LAYOUT_CSS = CSS_PATH.with_name("layout.css")
 DOCUMENTS_CSS = CSS_PATH.with_name("documents.css")
+VIEWER_CSS = CSS_PATH.with_name("viewer.css")
 ON_LOAD = (Path(__file__).parent / "page.js").read_text(encoding="utf-8")
 _LOOK_S = 0.5
 """How often the main thread looks whether it is to stop."""
@@ -51,9 +53,11 @@ def build_app(startup: Startup) -> gr.Blocks:
                 ask_tab = ask.build(startup)
             with gr.Tab("Documents", id="documents"):
                 documents_tab = documents.build(startup)
+        sheet = viewer.build()
         endpoints.wire(startup)  # first: a listener of the page that is called `ask` would take the name
         ask.wire(page, ask_tab, startup, top)
         documents.wire(page, documents_tab, startup, ask_tab, top, act)
+        viewer.wire(page, sheet, startup, act, documents_tab.panel.picker)
     page.queue(default_concurrency_limit=VISITORS, max_size=4 * VISITORS)
     return page
 
@@ -64,7 +68,7 @@ def launch_options(settings: Settings, startup: Startup) -> dict[str, Any]:
         "server_name": settings.host,
         "server_port": settings.port,
         "theme": theme(),
-        "css_paths": [CSS_PATH, LAYOUT_CSS, DOCUMENTS_CSS],
+        "css_paths": [CSS_PATH, LAYOUT_CSS, DOCUMENTS_CSS, VIEWER_CSS],
         "js": ON_LOAD,
         "max_file_size": settings.max_file_mb * 2**20,  # gradio says it in units of 1,024
         "app_kwargs": {
@@ -102,9 +106,14 @@ def serve(settings: Settings) -> None:
     if not stop.is_set():
         state = startup.state
         say(f"{state.message}: {url}" if state.ready else f"Error: {state.message}")
+    keeper: Housekeeper | None = None
     while not stop.wait(_LOOK_S):
-        pass
+        if keeper is None and startup.state.ready:
+            keeper = Housekeeper(startup.parts.library)
+            keeper.start()
     say("Stopping.")
+    if keeper is not None:
+        keeper.close()
     if startup.state.ready:
         startup.parts.runs.shut_down()
     page.close(verbose=False)

@@ -1,5 +1,6 @@
 """What a program can call: `/ask`, with the choices of the page and under the same checks."""
 
+import asyncio
 from contextlib import aclosing
 from typing import Any
 
@@ -7,13 +8,15 @@ import gradio as gr
 from gradio.events import api
 
 from specrag.errors import SpecragError, UsageError
-from specrag.library import SAMPLE
+from specrag.library import SAMPLE, Library
 from specrag.pipelines.base import Request
 from specrag.startup import Startup
 from specrag.tracing.codec import to_dict
 from specrag.tracing.trace import Trace
 from specrag.ui.live import TICK_S
 from specrag.ui.options import Options, options_of, run_settings
+from specrag.ui.who import visitor_of
+from specrag.visitors import Visitor
 
 
 def wire(startup: Startup) -> None:
@@ -21,6 +24,7 @@ def wire(startup: Startup) -> None:
     usual = options_of(startup.settings)
 
     async def api_ask(  # noqa: PLR0917 - gradio passes what a program names
+        request: gr.Request,
         question: str,
         collection: str = SAMPLE,
         pipeline: str = usual.pipeline,
@@ -31,7 +35,7 @@ def wire(startup: Startup) -> None:
         focus: bool = usual.focus,
         grounded: bool = usual.grounded,
     ) -> dict[str, Any]:
-        """Ask a collection; returns the finished `specrag.trace/1` document.
+        """Ask a collection, by its name or title; returns the finished `specrag.trace/1` document.
 
         Example: `Client(url).predict("Who founded Larkspur Works?", pipeline="standard", api_name="/ask")`.
 
@@ -53,24 +57,29 @@ def wire(startup: Startup) -> None:
             grounded=grounded,
         )
         try:
-            return to_dict(await _finished(startup, question, collection, options))
+            who = visitor_of(request, startup.settings)
+            return to_dict(await _finished(startup, who, question, collection, options))
         except SpecragError as error:
             raise gr.Error(str(error), print_exception=False) from error
 
     api(api_ask, api_name="ask")
 
 
-async def _finished(startup: Startup, question: object, collection: object, options: Options) -> Trace:
+async def _finished(
+    startup: Startup, who: Visitor, question: object, collection: object, options: Options
+) -> Trace:
     """The trace of a run that a program asked for, once it has ended.
 
     Raises:
         UsageError: what was asked for cannot be a run.
+        StoreError: they see no such collection.
     """
     if not isinstance(question, str) or not isinstance(collection, str):
         raise UsageError("The question and the collection are texts.")
     parts = startup.parts
     name, settings = run_settings(parts.settings, options)
-    request = Request(question=question, collection=collection)
+    where = await asyncio.to_thread(_readable, parts.library, who, collection)
+    request = Request(question=question, collection=where)
     run_id = parts.runs.start(parts.pipeline(name, settings), request)
     trace: Trace | None = None
     async with aclosing(parts.runs.follow(run_id, every_s=TICK_S)) as traces:
@@ -79,3 +88,10 @@ async def _finished(startup: Startup, question: object, collection: object, opti
     if trace is None:
         raise UsageError("The run was stopped before it began.")
     return trace
+
+
+def _readable(library: Library, who: Visitor, text: str) -> str:
+    """The name of a collection that is about to be asked."""
+    name = library.find(who, text)
+    library.touch(who, name)
+    return name
