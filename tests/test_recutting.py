@@ -10,8 +10,10 @@ from specrag.errors import StoreError
 from specrag.ingest.base import ReadingCancelled
 from specrag.ingest.chunking import Chunker, rebuilt
 from specrag.ingest.index import Indexer
+from specrag.library import SAMPLE
 from specrag.retrieval.base import Vectors
 from specrag.retrieval.chroma import ChromaStore
+from specrag.sample import ensure_sample
 from specrag.types import Chunk, DocumentInfo
 from tests.made_files import chunks
 from tests.stored import info
@@ -180,3 +182,18 @@ def test_a_file_that_is_refreshed_is_read_anew_only_if_it_was_cut_in_another_way
     (after,) = store.documents("docs")
     assert (after.id, after.chunker) == (before.id, finer.chunker_fingerprint)
     assert store.count("docs") == after.chunks > before.chunks
+
+
+def test_a_sample_collection_of_an_older_program_is_brought_up_to_date(
+    store: PickyStore, tokenizer: Path
+) -> None:
+    """Its pages were duplicates of themselves, and would have kept chunks that nothing stands before."""
+    ensure_sample(indexer(store, tokenizer, 64))
+    before, sources = store.editions(SAMPLE), {one.source for one in store.documents(SAMPLE)}
+    ensure_sample(indexer(store, tokenizer, 64))
+    assert store.editions(SAMPLE) == before
+    finer = indexer(store, tokenizer, 32)
+    assert finer.stale(SAMPLE) == len(before)
+    ensure_sample(finer)
+    assert finer.stale(SAMPLE) == 0
+    assert {one.source for one in store.documents(SAMPLE)} == sources

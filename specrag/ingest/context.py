@@ -3,6 +3,7 @@
 Both are found in one pass over the page, because a sheet of a hundred thousand rows has as many places.
 """
 
+import re
 from bisect import bisect_right
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -11,6 +12,8 @@ from specrag.types import Page
 
 CELLS = " | "
 """Between the cells of a row."""
+_RULE = re.compile(r"(?=.*-)[\s|:+=-]+")
+"""The line of dashes that Markdown wants below a header row."""
 _SECTION = 200
 _LEAD = 160
 """Characters that are kept of a heading and of a header row."""
@@ -55,7 +58,7 @@ def _tables(text: str) -> Iterator[_Table]:
     at = 0
     for line in text.split("\n"):
         after = at + len(line) + 1
-        if CELLS in line:
+        if CELLS in line or (end == at and _RULE.fullmatch(line)):
             if end != at:
                 if end > start:
                     yield _Table(start, end, header)

@@ -79,7 +79,8 @@ class Directory:
         found = self._find(name) or make(self._client, name, labels.first(fingerprint, given))
         _compare(name, found, fingerprint)
         self._embedder_of[name] = fingerprint
-        self.label(name, given)
+        if given:
+            self.label(name, given)
 
     def label(self, name: str, given: Mapping[str, str]) -> None:
         """Set labels, and read back that they are there.
