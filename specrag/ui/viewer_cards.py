@@ -63,6 +63,8 @@ class _Sheet:
     alt: str = ""
     ratio: str = "0.7071"
     passage: tuple[Box, ...] = ()
+    blocks: tuple[Box, ...] = ()
+    """What the lines of the passage fill, one for each column."""
     evidence: tuple[Box, ...] = ()
     drawing: bool = False
     marked: bool = False
@@ -141,8 +143,23 @@ def _with_image(sheet: _Sheet, image: PageImage | None) -> _Sheet:
         alt=f"{sheet.said[:1].upper()}{sheet.said[1:]} Its words are in the view “Text”.",
         ratio=f"{max(1, image.width) / max(1, image.height):.4f}",
         passage=image.passage[:_MOST_BOXES],
+        blocks=_blocks(image.passage[:_MOST_BOXES]),
         evidence=image.evidence[:_MOST_BOXES],
     )
+
+
+def _blocks(lines: Sequence[Box]) -> tuple[Box, ...]:
+    """Lines that stand below each other, together; a line further up begins another column."""
+    blocks: list[Box] = []
+    for line in lines:
+        last = blocks[-1] if blocks else None
+        if last is None or line.top < last.top or line.left > last.left + last.width:
+            blocks.append(line)
+            continue
+        left, bottom = min(last.left, line.left), max(last.top + last.height, line.top + line.height)
+        right = max(last.left + last.width, line.left + line.width)
+        blocks[-1] = Box(left=left, top=last.top, width=right - left, height=bottom - last.top)
+    return tuple(blocks)
 
 
 def _unit(view: PageView) -> str:
