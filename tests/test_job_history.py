@@ -1,5 +1,7 @@
 """What is remembered of uploads that have ended, and for how long."""
 
+from dataclasses import replace
+
 from specrag.ingest.job_history import KEPT, outdated, surplus_copies
 from specrag.ingest.job_state import Job, JobState, State
 
@@ -21,6 +23,18 @@ def job(number: int, state: State = "failed", *, collection: str = "docs", ended
 def test_the_oldest_ends_of_a_full_collection_go() -> None:
     jobs = [job(number) for number in range(KEPT + 3)] + [job(999, collection="other")]
     assert sorted(outdated(jobs, now=0.0)) == ["j0", "j1", "j2"]
+
+
+def test_the_files_of_an_archive_stay_together_until_all_have_ended() -> None:
+    """Of an archive with 500 files, whoever waited for it was told of the last 200."""
+    archive = replace(job(0, "reading"), unpacked=True)
+    files = [replace(job(number), place=0, part=number, archive="j0") for number in range(1, KEPT + 4)]
+    last = replace(job(999, "reading"), place=0, part=999, archive="j0")
+    assert outdated([archive, *files, last], now=DAY) == []
+    ended = [archive, *files, replace(job(999, ended=DAY), place=0, part=999, archive="j0")]
+    assert outdated(ended, now=DAY + 1) == []
+    assert sorted(outdated(ended, now=DAY + 61)) == ["j1", "j2", "j3", "j4"]
+    assert "j0" in outdated(ended, now=32 * DAY)
 
 
 def test_what_has_not_ended_is_never_forgotten() -> None:

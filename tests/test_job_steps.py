@@ -104,6 +104,17 @@ def test_only_what_has_ended_can_be_put_away(
     assert copies(tmp_path / "uploads") == [running]
 
 
+def test_a_new_edition_of_a_file_takes_the_place_of_the_old_one(
+    queue: IngestJobs, indexer: Indexer, tmp_path: Path
+) -> None:
+    first, second, third = (written(tmp_path, f"upload{number}", text(number)) for number in range(3))
+    ends(queue, [queue.submit(first, "prices.md", "docs"), queue.submit(second, "rules.md", "docs")])
+    state = queue.wait(queue.submit(third, "prices.md", "docs", replace=True), PATIENCE)
+    assert (state.state, state.replaced) == ("ready", True)
+    assert sorted(info.source for info in indexer.store.documents("docs")) == ["prices.md", "rules.md"]
+    assert "number 2" in indexer.store.chunks("docs", str(state.document_id))[0].text
+
+
 def test_a_deleted_collection_takes_its_uploads_along(
     queue: IngestJobs, indexer: Indexer, embedder: HeldEmbedder, tmp_path: Path
 ) -> None:

@@ -12,6 +12,7 @@ from specrag.ingest.job_state import Job
 KEPT = 200
 """Ended jobs of one collection."""
 _DAY_S = 86_400.0
+_SEEN_S = 60.0
 _DAYS = {"ready": 1.0, "duplicate": 1.0}
 _OTHER_DAYS = 30.0
 
@@ -19,15 +20,19 @@ _OTHER_DAYS = 30.0
 def outdated(jobs: Iterable[Job], now: float) -> list[str]:
     """The jobs to forget at `now` (seconds since 1970): too old, or too many in their collection.
 
-    An archive whose files have jobs is kept as long as one of them is.
+    The files of an archive stay together until all have ended and whoever waits for it has seen that; the
+    archive itself is kept as long as one of them is.
     """
+    jobs = list(jobs)
+    together = {job.archive for job in jobs if job.archive and (job.open or now - job.ended_at < _SEEN_S)}
     newest_first = sorted(jobs, key=lambda job: job.order, reverse=True)
     of_collection: Counter[str] = Counter()
     gone: set[str] = set()
     for job in newest_first:
         if not job.open and not job.unpacked:
             of_collection[job.state.collection] += 1
-            if of_collection[job.state.collection] > KEPT or _old(job, now):
+            surplus = of_collection[job.state.collection] > KEPT
+            if (surplus or _old(job, now)) and job.archive not in together:
                 gone.add(job.id)
     alive = {job.archive for job in newest_first if job.id not in gone}
     gone |= {job.id for job in newest_first if job.unpacked and job.id not in alive}
