@@ -9,20 +9,21 @@ import logging
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Literal, TypeAlias
 
 from specrag.config import Settings
-from specrag.errors import DocumentError, SpecragError, StoreError, UsageError
+from specrag.errors import DocumentError, SpecragError, UsageError
 from specrag.ingest.base import Cancelled, FileReader, ReadingCancelled, never
 from specrag.ingest.chunking import Chunker
+from specrag.ingest.keeping import Keeping
 from specrag.ingest.loaders import document_id, load
 from specrag.ingest.originals import Originals
 from specrag.ingest.reading import HereReader
 from specrag.ingest.recutting import Recutting
+from specrag.ingest.results import IngestResult, Progress, Status, silent, warning_of
 from specrag.ingest.text import clean_name
 from specrag.ingest.vectors import BATCH, SPECIAL_TOKENS, Vectorizer
 from specrag.retrieval.base import Embedder, Vectors, VectorStore
@@ -32,42 +33,11 @@ __all__ = ["BATCH", "Indexer", "IngestResult", "Progress", "Status"]
 
 _LOOK_S = 0.2
 """How often a file that waits for its turn looks whether it is still wanted."""
-_FEW = 10
 
 _log = logging.getLogger(__name__)
 _NOT_UNDERSTOOD = (
     "could not be read: something in it is not understood; save it anew or convert it to another format."
 )
-
-Status: TypeAlias = Literal["ready", "duplicate", "failed"]
-Progress: TypeAlias = Callable[[str, int, int], None]
-"""Called as (stage, done, total); the stages are "reading" (pages) and "embedding" (chunks)."""
-
-
-def _silent(_stage: str, _done: int, _total: int) -> None:
-    pass
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class IngestResult:
-    """What became of one file."""
-
-    path: Path
-    name: str
-    status: Status
-    document_id: str | None = None
-    pages: int = 0
-    chunks: int = 0
-    encoding: str | None = None
-    seconds: float = 0.0
-    error: str | None = None
-    """A sentence for a person, if the status is "failed"."""
-    reason: str | None = None
-    """The stable word of a failure: that of `DocumentError`, "cancelled", or the kind of the error."""
-    warning: str | None = None
-    """A sentence about a file that is ready, but not all of it."""
-    replaced: tuple[str, ...] = ()
-    """Ids of the older documents of the same name that were removed for it."""
 
 
 class Indexer:
@@ -111,7 +81,7 @@ class Indexer:
         self._chunker = chunker
         self._vectorizer = Vectorizer(embedder, chunker)
         self._reader = reader or HereReader(settings)
-        self._originals = originals if settings.keep_originals else None
+        self._keeping = Keeping(store, originals if settings.keep_originals else None)
         self._clock = clock
         self._timer = timer
         self._one_at_a_time = threading.Lock()
@@ -131,7 +101,7 @@ class Indexer:
         path: Path,
         name: str,
         collection: str,
-        progress: Progress = _silent,
+        progress: Progress = silent,
         cancelled: Cancelled = never,
         *,
         password: str | None = None,
@@ -178,7 +148,7 @@ class Indexer:
             path=path, name=request.name, status="failed", seconds=seconds, error=error, reason=reason
         )
 
-    def reindex(self, collection: str, progress: Progress = _silent, cancelled: Cancelled = never) -> int:
+    def reindex(self, collection: str, progress: Progress = silent, cancelled: Cancelled = never) -> int:
         """Bring a collection to the embedder and the way of chunking in use; the number of its chunks.
 
         Where neither has changed, every chunk is embedded anew. Documents can be read all the time; each is
@@ -240,11 +210,11 @@ class Indexer:
         made, chunks = self._described(document, size, request)
         vectors = self._vectorizer.vectors(chunks, lambda done: request.embedded(done, len(chunks)))
         _check(request.cancelled)
-        with self._kept(document.id, request, known):
+        known_here = known is not None
+        with self._keeping.kept(request.collection, made.id, request.path, request.name, known=known_here):
             self.store.add(request.collection, made, chunks, vectors)
-        return self._result(
-            "ready", made, request, warning=_warning(document), replaced=self._replace(made, request)
-        )
+        replaced = self._keeping.replace_older(request.collection, made) if request.replace else ()
+        return self._result("ready", made, request, warning=warning_of(document), replaced=replaced)
 
     def _described(
         self, document: Document, size: int, request: "_Request"
@@ -272,40 +242,6 @@ class Indexer:
             chunker=self._chunker.fingerprint,
         )
         return info, chunks
-
-    @contextmanager
-    def _kept(self, identity: str, request: "_Request", known: DocumentInfo | None) -> Iterator[None]:
-        """The file among the originals, unless what follows fails."""
-        if self._originals is None:
-            yield
-            return
-        self._originals.keep(request.collection, identity, request.path, request.name)
-        try:
-            yield
-        except BaseException:
-            if known is None and not self._is_there(request.collection, identity):
-                self._originals.delete(request.collection, identity)
-            raise
-
-    def _is_there(self, collection: str, identity: str) -> bool:
-        """Whether another process has stored the same document meanwhile."""
-        with suppress(StoreError):
-            return self.store.find(collection, identity) is not None
-        return False
-
-    def _replace(self, new: DocumentInfo, request: "_Request") -> tuple[str, ...]:
-        """Remove the other documents of this name; one that is gone already, or stays, is no failure."""
-        if not request.replace:
-            return ()
-        removed = []
-        for document in self.store.documents(request.collection):
-            if document.source == new.source and document.id != new.id:
-                with suppress(StoreError):
-                    self.store.delete(request.collection, document.id)
-                    removed.append(document.id)
-                if self._originals is not None and not self._is_there(request.collection, document.id):
-                    self._originals.delete(request.collection, document.id)
-        return tuple(removed)
 
     def _result(
         self,
@@ -350,14 +286,3 @@ class _Request:
 def _check(cancelled: Cancelled) -> None:
     if cancelled():
         raise ReadingCancelled
-
-
-def _warning(document: Document) -> str | None:
-    """Scanned pages between others; an empty sheet or slide is nothing to tell."""
-    empty = [str(page.number) for page in document.pages if not page.text.strip()]
-    if not empty or document.media_type != "application/pdf":
-        return None
-    listed = ", ".join(empty[:_FEW]) + (" and others" if len(empty) > _FEW else "")
-    return (
-        f"{len(empty)} of {len(document.pages)} pages have no text (page {listed}); run OCR to include them."
-    )

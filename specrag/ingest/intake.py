@@ -11,13 +11,10 @@ from pathlib import Path
 from specrag.errors import DocumentError
 from specrag.ingest.archive import is_archive, unpack
 from specrag.ingest.base import Cancelled, never
-from specrag.ingest.index import Indexer, IngestResult, Progress
+from specrag.ingest.index import Indexer
 from specrag.ingest.loaders import check_size
+from specrag.ingest.results import IngestResult, Progress, silent
 from specrag.ingest.text import clean_name
-
-
-def _silent(_stage: str, _done: int, _total: int) -> None:
-    pass
 
 
 def take(
@@ -26,7 +23,7 @@ def take(
     name: str,
     collection: str,
     *,
-    progress: Progress = _silent,
+    progress: Progress = silent,
     cancelled: Cancelled = never,
     password: str | None = None,
     replace: bool = False,
