@@ -5,8 +5,8 @@ are not decoded to read text; only a page that has nothing else is drawn, for OC
 """
 
 import re
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any, NamedTuple
 
 from specrag.errors import DocumentError
 from specrag.ingest.ocr import OCR_PIXELS, available, encoding, recognised
@@ -39,21 +39,12 @@ def read_pdf(
         DocumentError: `encrypted`, `corrupt`, `no_pages`, `no_text`, `no_text_needs_ocr` or `too_large`.
     """
     with PDFIUM, opened(data, name, password) as pdf:
-        total = len(pdf)
-        if total > max_pages:
-            raise DocumentError(
-                "too_large",
-                f"{name} has {total} pages, more than the {max_pages} of SPECRAG_MAX_PAGES; split it.",
-            )
-        raw: list[str] = []
-        scanned: list[int] = []
+        _check_pages(len(pdf), name, max_pages)
+        read: list[_Text] = []
         left = max_characters
-        for index in range(total):
-            on_page(index, total)
-            text, by_ocr = _page_text(pdf, index, ocr=ocr)
-            raw.append(text)
-            scanned += [index + 1] if by_ocr else []
-            left -= len(text)
+        for text in _texts(pdf, on_page, ocr=ocr):
+            read.append(text)
+            left -= len(text.text)
             if left < 0:
                 raise DocumentError(
                     "too_large",
@@ -62,38 +53,67 @@ def read_pdf(
         title = prose(pdf.get_metadata_value("Title"))
         made = pdf.get_metadata_value("CreationDate")
         titles = outline(pdf)
-    on_page(total, total)
-    if not any(text.strip() for text in raw):
-        raise _no_text(name, ocr=ocr)
-    texts = rejoin_hyphens([set_apart(titles.get(index, ()), text) for index, text in enumerate(raw)])
-    pages = [Page(text=prose(unwrap(text)), number=number) for number, text in enumerate(texts, start=1)]
+    if not any(text.text.strip() for text in read):
+        raise _no_text(name, tried=any(text.by_ocr for text in read), ocr=ocr)
     return Content(
-        pages=under(titles, pages),
+        pages=under(titles, _pages(read, titles)),
         title=None if _JUNK_TITLE.search(title) else title or None,
         published_at=stated_date(made),
-        encoding=encoding(scanned),
+        encoding=encoding([number for number, text in enumerate(read, start=1) if text.by_ocr and text.text]),
     )
 
 
-def _page_text(pdf: Any, index: int, *, ocr: bool) -> tuple[str, bool]:
-    """The text of one page, and whether it was read by OCR."""
+class _Text(NamedTuple):
+    """What was found on one page."""
+
+    text: str
+    by_ocr: bool
+
+
+def _check_pages(total: int, name: str, most: int) -> None:
+    if total > most:
+        raise DocumentError(
+            "too_large", f"{name} has {total} pages, more than the {most} of SPECRAG_MAX_PAGES; split it."
+        )
+
+
+def _texts(pdf: Any, on_page: Callable[[int, int], None], *, ocr: bool) -> Iterator[_Text]:
+    total = len(pdf)
+    for index in range(total):
+        on_page(index, total)
+        yield _page_text(pdf, index, ocr=ocr)
+    on_page(total, total)
+
+
+def _pages(read: Sequence[_Text], titles: Mapping[int, Sequence[str]]) -> list[Page]:
+    """Lines of the pages joined to paragraphs, except for their headings."""
+    lines = rejoin_hyphens([set_apart(titles.get(index, ()), text.text) for index, text in enumerate(read)])
+    return [Page(text=prose(unwrap(text)), number=number) for number, text in enumerate(lines, start=1)]
+
+
+def _page_text(pdf: Any, index: int, *, ocr: bool) -> _Text:
     import pypdfium2
 
     try:
         with page_of(pdf, index) as page:
             text = text_of(page)
             if text.strip() or not ocr or not available() or blank(page) or too_many_pixels(page):
-                return text, False
+                return _Text(text, by_ocr=False)
             picture = drawn(page, width=OCR_PIXELS, longest=OCR_PIXELS).to_numpy()
     except pypdfium2.PdfiumError:
-        return "", False  # One damaged page must not cost the others; it is reported as a page without text.
-    text = recognised(picture)
-    return text, bool(text)
+        # One damaged page must not cost the others; it is reported as a page without text.
+        return _Text("", by_ocr=False)
+    return _Text(recognised(picture), by_ocr=True)
 
 
-def _no_text(name: str, *, ocr: bool) -> DocumentError:
-    if ocr and available():
+def _no_text(name: str, *, tried: bool, ocr: bool) -> DocumentError:
+    if tried:
         return DocumentError("no_text", f"{name} is a scan in which OCR finds no text; check the scan.")
+    if ocr and available():
+        return DocumentError(
+            "no_text_needs_ocr",
+            f"{name} has no text, and nothing that OCR could read; check that it is the right file.",
+        )
     here = "install it (pip install -r requirements-ocr.txt)" if ocr else "set SPECRAG_OCR to true"
     return DocumentError(
         "no_text_needs_ocr",
