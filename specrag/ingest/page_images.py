@@ -19,6 +19,7 @@ from specrag.ingest.loaders import load
 from specrag.ingest.ocr import OCR_PIXELS, available, lines_of
 from specrag.ingest.readers.pdfium import PDFIUM, blank, drawn, lam_alef, opened, page_of, too_many_pixels
 
+_NAME = "The file"
 _NARROWEST, _WIDEST, _LONGEST = 100, 2500, 4000
 _QUALITY = 85
 _SCALE = 1_000_000
@@ -49,26 +50,10 @@ def page_image(
     Raises:
         DocumentError: the page cannot be drawn.
     """
-    import pypdfium2
-
-    name = "The file"
-    data = load(path, name, settings)
-    with PDFIUM, opened(data, name, password) as pdf:
-        if not 1 <= number <= len(pdf):
-            raise DocumentError("no_pages", f"{name} has no page {number}; it has {len(pdf)}.")
-        try:
-            with page_of(pdf, number - 1) as page:
-                if too_many_pixels(page):
-                    raise DocumentError(
-                        "too_large",
-                        f"Page {number} holds pictures that are too large to show; open the file.",
-                    )
-                picture = drawn(page, width=min(max(width, _NARROWEST), _WIDEST), longest=_LONGEST).to_pil()
-                placed = list(_written(page))
-                if not placed and settings.ocr and (passage or evidence):
-                    placed = list(_scanned(page))
-        except pypdfium2.PdfiumError as error:
-            raise DocumentError("corrupt", f"Page {number} is damaged and cannot be shown.") from error
+    data = load(path, _NAME, settings)
+    with PDFIUM, opened(data, _NAME, password) as pdf:
+        ocr = settings.ocr and bool(passage or evidence)
+        picture, placed = _seen(pdf, number, width=min(max(width, _NARROWEST), _WIDEST), ocr=ocr)
     letters = Letters(placed)
     found = letters.find(passage)
     places = [letters.find(sentence, within=found) or letters.find(sentence) for sentence in evidence]
@@ -80,6 +65,25 @@ def page_image(
         passage=tuple(letters.boxes(found)),
         evidence=tuple(box for place in places for box in letters.boxes(place)),
     )
+
+
+def _seen(pdf: Any, number: int, *, width: int, ocr: bool) -> tuple[Any, list[tuple[str, Place]]]:
+    """The picture of a page, and its characters with their places."""
+    import pypdfium2
+
+    if not 1 <= number <= len(pdf):
+        raise DocumentError("no_pages", f"{_NAME} has no page {number}; it has {len(pdf)}.")
+    try:
+        with page_of(pdf, number - 1) as page:
+            if too_many_pixels(page):
+                raise DocumentError(
+                    "too_large", f"Page {number} holds pictures that are too large to show; open the file."
+                )
+            picture = drawn(page, width=width, longest=_LONGEST).to_pil()
+            placed = list(_written(page))
+            return picture, placed or (list(_scanned(page)) if ocr else [])
+    except pypdfium2.PdfiumError as error:
+        raise DocumentError("corrupt", f"Page {number} is damaged and cannot be shown.") from error
 
 
 def _written(page: Any) -> Iterator[tuple[str, Place]]:
