@@ -10,6 +10,7 @@ import re
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
+from xml.parsers import expat
 
 from specrag.errors import DocumentError
 from specrag.ingest.inside import OLE
@@ -20,7 +21,7 @@ from specrag.ingest.readers.tables import lines, tidy
 from specrag.ingest.text import prose
 
 _CELL = re.compile(
-    rb"<(?:\w+:)?c\s[^>]*?\br\s*=\s*[\"']([A-Z]{1,3})(\d{1,7})[\"'][^>]*(?<!/)>\s*<(?:\w+:)?(?:v|is|f)\b"
+    rb"<(?:\w+:)?c\s[^>]*?\br\s*=\s*[\"']([A-Z]{1,3})(\d{1,12})[\"'][^>]*(?<!/)>\s*<(?:\w+:)?(?:v|is|f)\b"
 )
 _FILLED = re.compile(rb"<table:table-cell[^>]*office:value-type[^>]*>")
 _REPEATED = re.compile(rb"table:number-columns-repeated=\"(\d+)\"")
@@ -38,7 +39,7 @@ def read_sheets(source: Source) -> Content:
     title = published_at = None
     if not data.startswith(OLE):
         parts = members(source)
-        _check_grids(parts, source)
+        _check(parts, source)
         data = packed(parts)
         title, published_at = statements(data)
     with _opened(data, source.name) as book:
@@ -65,6 +66,7 @@ def _text(book: Any, place: int, source: Source) -> str:
         sheet = book.get_sheet_by_index(place)
     except WorksheetNotFound:
         return ""
+    _check_grid(sheet.total_height * sheet.total_width, source.name)
     return prose("\n".join(counted(lines(_rows(sheet.iter_rows())), source)))
 
 
@@ -110,25 +112,40 @@ def _opened(data: bytes, name: str) -> Iterator[Any]:
         raise DocumentError("corrupt", f"{name} is damaged: it is no complete workbook.") from error
 
 
-def _check_grids(parts: Mapping[str, bytes], source: Source) -> None:
+def _check(parts: Mapping[str, bytes], source: Source) -> None:
     for content in parts.values():
-        if _grid(content) > _MOST_CELLS:
-            raise DocumentError(
-                "too_large",
-                f"{source.name} has a sheet whose filled cells lie too far apart; delete the stray ones.",
-            )
+        _refuse_cut(content, source.name)
+        _check_grid(_grid(content), source.name)
+
+
+def _check_grid(cells: int, name: str) -> None:
+    if cells > _MOST_CELLS:
+        raise DocumentError(
+            "too_large", f"{name} has a sheet whose filled cells lie too far apart; delete the stray ones."
+        )
+
+
+def _refuse_cut(content: bytes, name: str) -> None:
+    """Refuse XML that is not whole: calamine waits for ever for the end of a sheet that was cut off."""
+    if content[:4].lstrip(b"\xef\xbb\xbf\xff\xfe \r\n\t\0")[:1] != b"<":
+        return
+    try:
+        expat.ParserCreate().Parse(content, True)
+    except (expat.ExpatError, ValueError, LookupError) as error:
+        raise DocumentError(
+            "corrupt", f"{name} is damaged: a part of it is cut off; get a fresh copy."
+        ) from error
 
 
 def _grid(content: bytes) -> int:
-    """Cells of the smallest grid around all filled cells of a sheet."""
+    """Cells from the first to the last of a sheet that is filled, over the whole rectangle between."""
     if b"office:spreadsheet" in content:
         repeats = (_REPEATED.search(cell[0]) for cell in _FILLED.finditer(content))
         return sum(int(found[1]) for found in repeats if found)
-    left, right, top, bottom = 1 << 20, 0, 1 << 24, 0
+    right = bottom = 0
     for found in _CELL.finditer(content):
-        column, row = _column(found[1]), int(found[2])
-        left, right, top, bottom = min(left, column), max(right, column), min(top, row), max(bottom, row)
-    return max(0, right - left + 1) * max(0, bottom - top + 1)
+        right, bottom = max(right, _column(found[1])), max(bottom, int(found[2]))
+    return right * bottom
 
 
 def _column(letters: bytes) -> int:
