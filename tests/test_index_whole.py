@@ -1,5 +1,8 @@
 """Whatever happens to a file on its way in, afterwards it is wholly there or not at all, its original too."""
 
+import signal
+import subprocess
+import sys
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
@@ -181,6 +184,48 @@ def test_a_duplicate_or_a_failure_replaces_nothing(made: Callable[..., Rig]) -> 
     failed = rig.indexer.ingest(rig.save("d", ""), "mill.md", "docs", replace=True)
     assert [(one.status, one.replaced) for one in (same, failed)] == [("duplicate", ()), ("failed", ())]
     assert len(rig.store.documents("docs")) == rig.kept() == 2
+
+
+KILLED = """
+import os, signal, sys
+from pathlib import Path
+from tests.test_index_whole import MILL, Rig
+from specrag.retrieval.chroma import ChromaStore
+
+class KillingStore(ChromaStore):
+    def add(self, collection, document, chunks, vectors):
+        class Killing(list):
+            def __getitem__(self, index):
+                os.kill(os.getpid(), signal.SIGKILL)
+        super().add(collection, document, Killing(chunks) if document.source == "killed.md" else chunks, vectors)
+
+folder = Path(sys.argv[1])
+rig = Rig(folder, Path(sys.argv[2]), KillingStore(folder / "store"))
+for name in ("ready.md", "killed.md"):
+    rig.indexer.ingest(rig.save(name, name + MILL), name, "docs")
+"""
+
+
+def test_a_process_killed_while_it_stores_leaves_no_document_and_a_file_that_is_swept_away(
+    made: Callable[..., Rig], tmp_path: Path, tokenizer: Path
+) -> None:
+    killed = subprocess.run(
+        [sys.executable, "-c", KILLED, str(tmp_path), str(tokenizer)],
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+        cwd=Path(__file__).parents[1],
+    )
+    assert killed.returncode == -signal.SIGKILL, killed.stderr
+    rig = made(store=ChromaStore(tmp_path / "store"))
+    (ready,) = rig.store.documents("docs")
+    assert (ready.source, rig.store.count("docs"), rig.kept()) == ("ready.md", ready.chunks, 2)
+    rig.originals.sweep({"docs": set(rig.store.editions("docs"))})
+    assert rig.kept() == 1
+    assert rig.originals.path("docs", ready.id) is not None
+    assert rig.indexer.ingest(tmp_path / "killed.md", "killed.md", "docs").status == "ready"
+    assert rig.kept() == 2
 
 
 class SlowEmbedder(WordEmbedder):

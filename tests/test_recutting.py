@@ -1,5 +1,6 @@
 """A collection is brought to another way of chunking: document by document, and searchable all the time."""
 
+import threading
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
@@ -153,6 +154,29 @@ def test_a_cancelled_change_of_embedder_leaves_the_old_vectors(
         other.reindex("docs", cancelled=cancelled)
     store.check("docs", WordEmbedder.fingerprint)
     assert store.query("docs", WordEmbedder().embed(["heron"])[0], 1)
+
+
+def test_a_file_comes_in_while_another_collection_is_indexed_anew(
+    store: PickyStore, tokenizer: Path, tmp_path: Path
+) -> None:
+    """One visitor's hour of work made the uploads of all others wait."""
+    filled(store, tokenizer, tmp_path)
+    other = indexer(store, tokenizer, 64, OtherEmbedder)
+    path = tmp_path / "new.txt"
+    path.write_text(STORY, encoding="utf-8")
+    came_in: list[str] = []
+
+    def progress(_stage: str, _done: int, _total: int) -> None:
+        if not came_in:
+            ingesting = threading.Thread(
+                target=lambda: came_in.append(other.ingest(path, "new.txt", "elsewhere").status)
+            )
+            ingesting.start()
+            ingesting.join(60)
+            assert came_in
+
+    other.reindex("docs", progress)
+    assert came_in == ["ready"]
 
 
 def test_documents_of_an_older_version_are_cut_anew(store: PickyStore, tokenizer: Path) -> None:

@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 
 from specrag.config import Settings
@@ -164,22 +165,29 @@ class Indexer:
             _check(cancelled)
             progress("embedding", done, total)
 
-        with self._turn(cancelled):
-            work = Recutting(self.store, self._chunker, self._vectorizer, collection)
-            stale = work.stale()
-            if not stale or self.store.collection(collection).fingerprint != self._embedder.fingerprint:
-                self.store.reindex(collection, self._embedder.fingerprint, self._watched(cancelled), report)
-            work.run(stale, report)
-            return sum(document.chunks for document in self.store.documents(collection))
+        stale = self._stale(collection)
+        if not stale or self.store.collection(collection).fingerprint != self._embedder.fingerprint:
+            self.store.reindex(collection, self._embedder.fingerprint, self._in_turns(cancelled), report)
+        turn = partial(self._turn, cancelled)
+        Recutting(self.store, self._chunker, self._vectorizer, collection, turn=turn).run(stale, report)
+        return sum(document.chunks for document in self.store.documents(collection))
 
     def stale(self, collection: str) -> int:
         """Documents of a collection that were cut in another way than is in use; 0 if there is none."""
-        if collection not in self.store.collections():
-            return 0
-        return len(Recutting(self.store, self._chunker, self._vectorizer, collection).stale())
+        return len(self._stale(collection)) if collection in self.store.collections() else 0
 
-    def _watched(self, cancelled: Cancelled) -> Callable[[Sequence[Chunk]], Vectors]:
-        return lambda chunks: self._vectorizer.vectors(chunks, lambda _done: _check(cancelled))
+    def _stale(self, collection: str) -> list[DocumentInfo]:
+        documents = self.store.documents(collection)
+        return [document for document in documents if document.chunker != self._chunker.fingerprint]
+
+    def _in_turns(self, cancelled: Cancelled) -> Callable[[Sequence[Chunk]], Vectors]:
+        """Embeds a few chunks at a time, so that a file that comes in need not wait for all of them."""
+
+        def embed(chunks: Sequence[Chunk]) -> Vectors:
+            with self._turn(cancelled):
+                return self._vectorizer.vectors(chunks, lambda _done: _check(cancelled))
+
+        return embed
 
     @contextmanager
     def _turn(self, cancelled: Cancelled) -> Iterator[None]:

@@ -6,6 +6,7 @@ fails stays as it was, and whoever stops keeps what is done.
 
 import logging
 from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import replace
 
 from specrag.errors import SpecragError, StoreError
@@ -23,20 +24,21 @@ _log = logging.getLogger(__name__)
 class Recutting:
     """Brings the documents of one collection to the way of chunking in use."""
 
-    def __init__(self, store: VectorStore, chunker: Chunker, vectorizer: Vectorizer, collection: str) -> None:
+    def __init__(
+        self,
+        store: VectorStore,
+        chunker: Chunker,
+        vectorizer: Vectorizer,
+        collection: str,
+        *,
+        turn: Callable[[], AbstractContextManager[None]],
+    ) -> None:
+        """`turn` is waited for before each document; files that come in take turns with it."""
         self._store = store
         self._chunker = chunker
         self._vectorizer = vectorizer
         self._collection = collection
-
-    def stale(self) -> list[DocumentInfo]:
-        """The documents that were cut in another way.
-
-        Raises:
-            StoreError: there is no such collection.
-        """
-        documents = self._store.documents(self._collection)
-        return [document for document in documents if document.chunker != self._chunker.fingerprint]
+        self._turn = turn
 
     def run(self, documents: Sequence[DocumentInfo], report: Callable[[int, int], None]) -> None:
         """Cut documents anew; `report` is told (done, total) in chunks of old, and may raise to stop.
@@ -48,7 +50,8 @@ class Recutting:
         done, total = 0, sum(document.chunks for document in documents)
         for document in documents:
             try:
-                self._cut(document, self._share(report, document, done, total))
+                with self._turn():
+                    self._cut(document, self._share(report, document, done, total))
             except SpecragError:
                 _log.exception("%s could not be cut anew", document.source)
                 failed.append(document)

@@ -312,6 +312,35 @@ def test_a_reader_never_notices_the_switch(place: ChromaServer) -> None:
     other.close()
 
 
+def test_labels_are_seen_by_all_replicas_and_those_of_others_stay(place: ChromaServer) -> None:
+    """A replica had read the metadata before, and wrote back what it remembered."""
+    one, other = ChromaStore(place), ChromaStore(place)
+    put(one, "aaaa", 2)
+    assert [found.title for found in other.infos()] == ["docs"]
+    one.update_collection("docs", title="Mill", owner="visitor-1")
+    other.update_collection("docs", used_at="2026-01-02T00:00:00+00:00")
+    one.update_collection("docs", title="The mill")
+    for store in (one, other):
+        (found,) = store.infos()
+        assert (found.title, found.owner, found.used_at[:10]) == ("The mill", "visitor-1", "2026-01-02")
+    one.close()
+    other.close()
+
+
+def test_a_label_set_by_another_replica_during_a_reindex_stays(place: ChromaServer) -> None:
+    one, other = ChromaStore(place), ChromaStore(place)
+    put(one, "aaaa", 20)
+
+    def embed_and_label(made: Sequence[Chunk]) -> Vectors:
+        other.update_collection("docs", title="Mill")
+        return embed(made)
+
+    one.reindex("docs", NEW_PRINT, embed_and_label, quiet)
+    assert (one.collection("docs").title, other.collection("docs").fingerprint) == ("Mill", NEW_PRINT)
+    one.close()
+    other.close()
+
+
 KILLED_REINDEX = """
 store.reindex("docs", "new", lambda made: os.kill(os.getpid(), signal.SIGKILL), lambda done, total: None)
 """
