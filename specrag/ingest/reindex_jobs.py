@@ -1,8 +1,8 @@
 """Re-indexing in the background: a thread for each collection that asks, which can be watched and stopped.
 
-A collection is re-indexed at most once at a time; who asks again watches the work that goes on. The store
-keeps the old vectors until the new ones are in, so a job that is stopped or killed leaves nothing half-done
-and nothing has to survive a restart.
+A collection is re-indexed at most once at a time; who asks again watches the work that goes on. Each
+document is found as it was until it is found as it becomes, so a job that is stopped or killed leaves nothing
+half-done, and nothing has to survive a restart.
 """
 
 import logging
@@ -80,7 +80,7 @@ class ReindexJobs:
             return self._states.get(collection)
 
     def cancel(self, collection: str) -> None:
-        """Stop after the batch that is being embedded; the collection stays as it was."""
+        """Stop after the batch that is being embedded; documents that are done stay done."""
         with self._changed:
             if collection in self._states and self._states[collection].state == "running":
                 self._stopped.add(collection)
@@ -135,5 +135,5 @@ class ReindexJobs:
 
     def _end(self, collection: str, state: State, message: str) -> None:
         if state == "cancelled":
-            message = "Re-indexing was cancelled; the collection is as it was."
+            message = "Re-indexing was cancelled; documents that were done stay done."
         self._update(collection, state=state, message=message)

@@ -15,6 +15,7 @@
     if (!box) return;
     box.value = JSON.stringify({ action, id, value });
     box.dispatchEvent(new Event("input", { bubbles: true }));
+    box.dispatchEvent(new KeyboardEvent("keypress", { bubbles: true, key: " " })); // when Gradio says "input"
   };
   // Ticked boxes by the id of what they stand for: the server sends lists anew, and Gradio patches them by place.
   const ticked = new Set();

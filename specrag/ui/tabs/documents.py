@@ -148,7 +148,8 @@ class _Wiring:
         tab.timer.tick(self._tick, where, **quiet)
         act.input(self._act, [act, *where], trigger_mode="multiple", **quiet)
         panel.picker.input(self._choose, where, **quiet)
-        tab.search.input(self._search, where, trigger_mode="always_last", **quiet)
+        # its input event knows nothing of what is pasted or erased
+        tab.search.change(self._search, where, **quiet)
         tab.sort.input(self._search, where, **quiet)
         tab.upload.upload(self._upload, [tab.upload, tab.replacing, tab.password, *where], **quiet)
         form = [panel.title, panel.description, *where]
