@@ -177,7 +177,7 @@ def test_a_child_that_keeps_much_memory_is_replaced(toy: Toy) -> None:
     assert len(set(children)) == 2
 
 
-@pytest.mark.parametrize(("command", "late_s"), [("loop", 1.0), ("stuck", 6.0)])
+@pytest.mark.parametrize(("command", "late_s"), [("loop", 3.0), ("stuck", 10.0)])
 def test_the_child_does_not_outlive_its_parent(tmp_path: Path, command: str, late_s: float) -> None:
     """Kill -9 of the page left a reader behind that looped for ever; one that is stuck ends by its alarm."""
     program = (

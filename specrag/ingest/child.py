@@ -26,19 +26,23 @@ Work: TypeAlias = Callable[[Message, Settings, Callable[[int, int], None]], Mess
 _REQUEST_LIMIT = 100_000_000
 _LATE_S = 2.0
 """So much later than its parent, who has words for it, a child ends itself."""
+_GRACE_S = 0.5
+"""Time for an orderly end."""
 _MEGABYTE = 1_000_000
 
 
 def serve(works: Mapping[str, Work]) -> None:
     """Answer requests until standard input ends."""
     answers = _private_output()
-    requests: queue.SimpleQueue[Message] = queue.SimpleQueue()
+    requests: queue.SimpleQueue[Message | None] = queue.SimpleQueue()
     threading.Thread(target=_listen, args=(sys.stdin.buffer, requests), daemon=True).start()
-    settings = load_settings(**requests.get()["settings"])
+    first = requests.get()
+    if first is None:
+        return
+    settings = load_settings(**first["settings"])
     _limit(settings)
     send(answers, {"ready": True})
-    while True:
-        request = requests.get()
+    while (request := requests.get()) is not None:
         _alarm(settings.read_timeout_s)
         send(answers, _answer(works[request["do"]], request, settings, answers))
         _alarm(None)
@@ -66,9 +70,11 @@ def _private_output() -> IO[bytes]:
     return answers
 
 
-def _listen(stream: IO[bytes], requests: "queue.SimpleQueue[Message]") -> None:
+def _listen(stream: IO[bytes], requests: "queue.SimpleQueue[Message | None]") -> None:
     while (request := receive(stream, _REQUEST_LIMIT)) is not None:
         requests.put(request)
+    requests.put(None)
+    threading.main_thread().join(_GRACE_S)
     os._exit(0)  # whatever the main thread is doing: nobody waits for it any more
 
 

@@ -17,8 +17,9 @@ from specrag.config import Settings
 from specrag.errors import DocumentError, UsageError
 from specrag.ingest.base import Cancelled, OnPage, PageImage, ReadingCancelled, never
 from specrag.ingest.frames import Message, unpacked_document, unpacked_image
+from specrag.ingest.slots import Slot
 from specrag.ingest.text import clean_name
-from specrag.ingest.watched import ChildStopped, Slot
+from specrag.ingest.watched import ChildStopped
 from specrag.types import Document
 
 T = TypeVar("T")

@@ -26,7 +26,7 @@ _log = logging.getLogger(__name__)
 _START_S = 60.0
 """Longest start of a child, on a machine with better things to do."""
 _GLANCE_S = 0.05
-_PATIENCE_S = 0.1
+_GRACE_S = 1.0
 _MEGABYTE = 1_000_000
 _BYTES_PER_CHARACTER = 8
 _KNOWN = ("max_", "read_", "ocr")
@@ -107,15 +107,25 @@ class WatchedChild:
             if not finished or self.memory > self._allowed // 2:
                 self.end()  # what it keeps of one file must not count against the next
 
+    def leave(self) -> None:
+        """Let it end by itself, which it does when it has nothing to do, and see to it."""
+        self._hang_up()
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            self._process.wait(_GRACE_S)
+        self.end()
+
     def end(self) -> None:
         """Kill it, and wait until it is gone."""
         self._process.kill()
         self._process.wait()
         for listener in self._listeners:
             listener.join(_GLANCE_S)
-        if self._process.stdin is not None:
-            with contextlib.suppress(OSError):
-                self._process.stdin.close()
+        self._hang_up()
+
+    def _hang_up(self) -> None:
+        assert self._process.stdin is not None
+        with contextlib.suppress(OSError):
+            self._process.stdin.close()
 
     @property
     def _allowed(self) -> int:
@@ -179,50 +189,6 @@ class WatchedChild:
         with self._process.stderr as stream:
             for line in _lines(stream):
                 self._last_words = line
-
-
-class Slot:
-    """A place for one child, and the line of those who want it."""
-
-    def __init__(self, module: str, settings: Settings) -> None:
-        self._module = module
-        self._settings = settings
-        self._lock = threading.Lock()
-        self._child: WatchedChild | None = None
-
-    @contextlib.contextmanager
-    def child(self, cancelled: Cancelled) -> Iterator[WatchedChild]:
-        """A child that is alive, for one caller at a time.
-
-        Raises:
-            ChildStopped: none can be started.
-            ReadingCancelled: `cancelled` turned true before it was this caller's turn.
-        """
-        while not self._lock.acquire(timeout=_PATIENCE_S):
-            if cancelled():
-                raise ReadingCancelled
-        try:
-            if self._child is None or not self._child.alive:
-                self._child = self._new()
-            yield self._child
-        finally:
-            self._lock.release()
-
-    def _new(self) -> WatchedChild:
-        if self._child is not None:
-            self._child.end()  # it is dead already, but its pipes are open
-        try:
-            return WatchedChild(self._module, self._settings)
-        except OSError as error:
-            _log.warning("No process can be started: %s", error)
-            raise ChildStopped("unstarted") from error
-
-    def close(self) -> None:
-        """End the child when its caller has left it."""
-        with self._lock:
-            if self._child is not None:
-                self._child.end()
-                self._child = None
 
 
 def _lines(stream: IO[bytes]) -> Iterator[str]:
