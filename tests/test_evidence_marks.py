@@ -1,8 +1,13 @@
-"""Which sentences of a passage are marked as evidence: in every script, and not only when words are repeated."""
+"""Which sentences of a passage are marked as evidence, in every script, and what is told of a passage."""
+
+from dataclasses import replace
 
 import pytest
 
+from specrag.ui import cards
 from specrag.ui.evidence import evidence_in, split_evidence, words
+from tests.ui_html import find, inside
+from tests.ui_traces import SELECTED
 
 
 @pytest.mark.parametrize(
@@ -66,3 +71,32 @@ def test_pieces_join_to_the_text_also_where_a_sentence_comes_twice() -> None:
     text = ' "No." "No."\n\n1. One\r\n2. Two…  End'
     pieces = split_evidence(text, ["One"], ["Two"])
     assert "".join(piece for piece, _ in pieces) == text
+
+
+def test_what_a_person_should_know_of_the_search_stands_above_its_passages() -> None:
+    """An answer from weakly related passages looked as sound as any other."""
+    weak = replace(SELECTED, retrieval_note="No passage is <close> to the question.")
+    (note,) = find(cards.passages_strip(weak), "sr-retrieval-note")
+    assert note.text == "No passage is <close> to the question."
+    assert not find(cards.passages_strip(SELECTED), "sr-retrieval-note")
+
+
+def test_a_quick_look_tells_section_ranks_and_header_row_and_leads_to_the_document() -> None:
+    one = replace(SELECTED.passages[0], section="Quays", lead="Boat | Nights", dense_rank=2, bm25_rank=None)
+    html = cards.passages_strip(replace(SELECTED, passages=(one, *SELECTED.passages[1:])))
+    panel = find(html, "sr-panel")[0]
+    told = " ".join(item.text for item in inside(html, panel, "sr-meta"))
+    assert "sectionQuays" in told
+    assert "rank by meaning2" in told
+    assert "rank by words–" in told
+    assert "Boat | Nights" in inside(html, panel, "sr-lead")[0].text
+    (button,) = [item for item in inside(html, panel, "button") if "data-sr-action" in item.attributes]
+    assert button.attributes["data-sr-id"] == "run-1:p1"
+
+
+def test_a_citation_says_its_page_and_opens_its_document() -> None:
+    (first, *_) = find(cards.answer_card(SELECTED), "sr-cite")
+    assert first.attributes["data-sr-action"] == "open"
+    assert first.attributes["data-sr-id"] == "run-1:p2"
+    assert first.attributes["aria-label"] == "Open passage 2, page 1"
+    assert first.attributes["data-sr-page"] == "1"

@@ -122,6 +122,7 @@ def passages_strip(trace: Trace, *, scope: str = "ask") -> str:
         more=f"{id_prefix(trace, scope)}-more",
         running=trace.status == "running" and not trace.ahead,
         chips=not trace.hops,
+        note=trace.retrieval_note,
         marked={ref.target: _marked(trace, ref) for ref in refs},
     )
 
