@@ -22,11 +22,13 @@ from specrag.errors import SpecragError, StoreError, TraceError, UsageError
 from specrag.events import Event
 from specrag.ingest.files import files_of
 from specrag.ingest.index import IngestResult
-from specrag.library import OWN, SAMPLE, documents_of
+from specrag.ingest.intake import take
+from specrag.library import OPERATOR, OWN, SAMPLE, Library, documents_of
 from specrag.models.base import LanguageModel
 from specrag.overrides import for_one_run, with_overrides
 from specrag.partition import Partitioner
 from specrag.pipelines.base import Pipeline, Request, check_question
+from specrag.rag_collections import RagCollections
 from specrag.recording import Recording
 from specrag.sample import ensure_sample
 from specrag.tracing.trace import Trace, fold
@@ -45,7 +47,7 @@ class RunError(SpecragError):
         self.trace = trace
 
 
-class Rag:
+class Rag(RagCollections):
     """Documents, models and pipelines under one set of settings.
 
     `drafter`, `verifier` and `partition` are names, as in the settings, or your own: an object that is a
@@ -104,9 +106,16 @@ class Rag:
         self._let_go()
 
     def add(
-        self, paths: str | Path | Iterable[str | Path], *, collection: str = OWN
+        self,
+        paths: str | Path | Iterable[str | Path],
+        *,
+        collection: str = OWN,
+        password: str | None = None,
+        replace: bool = False,
     ) -> tuple[IngestResult, ...]:
-        """Read files and folders into a collection; one result for each file, failures included.
+        """Read files, archives and folders into a collection; one result for each file, failures included.
+
+        `password` opens encrypted files; with `replace` older documents of the same file name are removed.
 
         Raises:
             UsageError: a path does not exist.
@@ -116,9 +125,11 @@ class Rag:
             raise StoreError(f"The collection “{SAMPLE}” is read-only; add to another one.")
         listed = [paths] if isinstance(paths, str | Path) else list(paths)
         files = files_of([Path(path) for path in listed])
+        where = self._library().place(collection)
         with self._open() as parts:
             indexer = parts.indexer
-        return tuple(indexer.ingest(file, file.name, collection) for file in files)
+        taken = (take(indexer, file, file.name, where, password=password, replace=replace) for file in files)
+        return tuple(result for results in taken for result in results)
 
     def ask(
         self,
@@ -213,9 +224,13 @@ class Rag:
         if pipeline not in get_args(PipelineName):
             raise UsageError(f"There is no pipeline “{pipeline}”; choose {_listed(get_args(PipelineName))}.")
         with self._open() as parts:
-            self._check(parts, collection)
+            where = self._check(parts, collection)
             made = parts.pipeline(pipeline, settings)
-        return made, Request(question=text, collection=collection), settings.deadline_s
+        return made, Request(question=text, collection=where), settings.deadline_s
+
+    def _library(self) -> Library:
+        with self._open() as parts:
+            return parts.library
 
     @contextmanager
     def _open(self) -> Iterator[Parts]:
@@ -241,20 +256,23 @@ class Rag:
             finally:
                 self._making.release()
 
-    def _check(self, parts: Parts, collection: str) -> None:
+    def _check(self, parts: Parts, collection: str) -> str:
+        """The name of a collection that can be asked."""
         if collection == SAMPLE and not self._sample_is_ready:
             ensure_sample(parts.indexer)
             self._sample_is_ready = True
-        store = parts.store
-        if documents_of(store, collection):
-            return
-        if collection not in (OWN, *store.collections()):
-            there = _listed((SAMPLE, *(name for name in store.collections() if name != SAMPLE)))
+        library = parts.library
+        if not library.called(OPERATOR, collection):
+            shelves = library.collections(OPERATOR)
+            there = _listed([s.name if s.read_only or s.default else s.title for s in shelves])
             raise StoreError(f"There is no collection “{collection}”; there is {there}.")
-        raise StoreError(
-            f"The collection “{collection}” has no documents yet; add some with `add`, or ask the "
-            f"collection “{SAMPLE}”."
-        )
+        name = library.find(OPERATOR, collection)
+        if not documents_of(parts.store, name):
+            raise StoreError(
+                f"The collection “{collection}” has no documents yet; add some with `add`, or ask the "
+                f"collection “{SAMPLE}”."
+            )
+        return name
 
     async def _keep(self, log: Recording, *, keep: bool) -> None:
         if not keep or not log.complete:

@@ -114,7 +114,7 @@ class Library(Shelving):
         Raises:
             StoreError: it is the sample, or nothing that can name a collection.
         """
-        if not self._called(OPERATOR, text):
+        if not self.called(OPERATOR, text):
             self._make(text, OPERATOR, {})
             return text
         name = self.find(OPERATOR, text)

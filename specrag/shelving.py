@@ -64,12 +64,12 @@ class Shelving:
         Raises:
             StoreError: they see none that is called so, or several.
         """
-        called = self._called(who, text)
-        if len(called) > 1:
-            raise StoreError(f"Several collections are called “{visible(text)}”: {', '.join(called)}.")
-        if not called:
+        names = self.called(who, text)
+        if len(names) > 1:
+            raise StoreError(f"Several collections are called “{visible(text)}”: {', '.join(names)}.")
+        if not names:
             raise unknown(text)
-        return called[0]
+        return names[0]
 
     def shelf(self, who: Visitor, name: str) -> Shelf:
         """One collection, by its name.
@@ -92,7 +92,7 @@ class Shelving:
         if name not in self._seen(who) and name not in (SAMPLE, default_name(who)):
             raise unknown(name)
 
-    def _called(self, who: Visitor, text: str) -> list[str]:
+    def called(self, who: Visitor, text: str) -> list[str]:
         """The names of what is called so: the one of this name, or all of this title."""
         seen, own = self._seen(who), default_name(who)
         infos = {name: seen.get(name, missing(name)) for name in (SAMPLE, own)} | seen

@@ -422,6 +422,27 @@ def test_adding_tells_of_every_file(options: dict[str, Any], folder: Path) -> No
         with pytest.raises(UsageError, match="There is no file or folder"):
             made.add(folder / "missing.md")
         with pytest.raises(StoreError, match="“sample” is read-only"):
+            made.add(files, collection="sample")
+
+
+def test_collections_are_made_asked_by_title_and_carried_on(
+    options: dict[str, Any], folder: Path, tmp_path: Path
+) -> None:
+    model = ScriptedModel(write)
+    with Rag(drafter=model, verifier=model, **options) as made:
+        shelf = made.create_collection("Bicycle notes", "What is known of it.")
+        files = [folder / f"{title}.md" for title, _ in PAGES]
+        assert {result.status for result in made.add(files, collection="Bicycle notes")} == {"ready"}
+        asked = made.ask(QUESTION, collection="bicycle NOTES", pipeline="standard", keep=False)
+        file = made.export("Bicycle notes", tmp_path)
+        copy = made.import_(file, title="The same")
+        again = made.ask(QUESTION, collection="The same", pipeline="standard", keep=False)
+        assert again.passages == asked.passages
+        assert [item.title for item in made.collections()][2:] == ["Bicycle notes", "The same"]
+        assert made.delete_collection(shelf.name) == copy.documents > 0
+        with pytest.raises(StoreError, match="There is no collection “Bicycle notes”"):
+            made.ask(QUESTION, collection="Bicycle notes")
+        with pytest.raises(StoreError, match="read-only"):
             made.add(folder, collection="sample")
 
 

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 import typer
 
 from specrag import __version__
-from specrag.cli import ask, documents, system, traces, vllm
+from specrag.cli import ask, collections, documents, system, traces, vllm
 
 app = typer.Typer(
     name="specrag",
@@ -22,6 +22,7 @@ app = typer.Typer(
 app.command("ask")(ask.ask)
 app.command("ingest")(documents.ingest)
 app.add_typer(documents.app, name="documents")
+app.add_typer(collections.app, name="collections")
 app.add_typer(traces.app, name="trace")
 app.add_typer(system.weights_app, name="weights")
 app.command("doctor")(system.doctor)
@@ -43,15 +44,15 @@ def main(argv: Sequence[str] | None = None) -> None:
 
 
 def spread_docs(argv: list[str]) -> list[str]:
-    """Let one `--docs` take several paths: `--docs A B` reads as `--docs A --docs B`."""
+    """Let `--docs` and `--documents` take several: `--docs A B` reads as `--docs A --docs B`."""
     spread: list[str] = []
-    collecting = False
+    collecting: str | None = None
     for word in argv:
-        if word == "--docs":
-            collecting = True
+        if word in ("--docs", "--documents"):
+            collecting = word
         elif collecting and not word.startswith("-"):
-            spread += ["--docs", word]
+            spread += [collecting, word]
         else:
-            collecting = False
+            collecting = None
             spread.append(word)
     return spread

@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 
 from specrag.build import Parts
-from specrag.cli.common import FAILURE, Json, friendly, parts, print_json
+from specrag.cli.common import FAILURE, Json, Password, Tell, friendly, print_json, shelves, taken, told_parts
 from specrag.errors import DocumentError, TraceError
 from specrag.events import (
     Decided,
@@ -22,7 +22,7 @@ from specrag.events import (
     SubsetsFormed,
 )
 from specrag.ingest.files import files_of
-from specrag.library import OWN, SAMPLE, documents_of
+from specrag.library import OPERATOR, OWN, SAMPLE, documents_of
 from specrag.pipelines.base import Pipeline, Request
 from specrag.recording import Recording
 from specrag.sample import ensure_sample
@@ -37,11 +37,20 @@ def ask(  # noqa: PLR0917 - typer passes every one by name
     question: Annotated[str, typer.Argument(help="The question.")],
     docs: Annotated[
         list[Path] | None,
-        typer.Option("--docs", help="Files or folders to read for this question only; takes several."),
+        typer.Option(
+            "--docs", help="Files, archives or folders to read for this question only; takes several."
+        ),
     ] = None,
+    password: Password = None,
     collection: Annotated[
         str | None,
-        typer.Option(help="Collection to ask; by default your documents, or the sample if there are none."),
+        typer.Option(
+            help="Collection to ask, by name or title; else your documents, or the sample if there are none."
+        ),
+    ] = None,
+    documents: Annotated[
+        list[str] | None,
+        typer.Option("--documents", help="Ids of the documents to look in; takes several."),
     ] = None,
     pipeline: Annotated[PipelineName, typer.Option(help="Way to the answer.")] = "speculative",
     drafts: Annotated[int | None, typer.Option(help="m: number of drafts.")] = None,
@@ -65,7 +74,7 @@ def ask(  # noqa: PLR0917 - typer passes every one by name
 ) -> None:
     """Ask a question and see how the answer came about."""
     with friendly():
-        with parts(
+        with told_parts(
             in_memory=bool(docs),
             drafts=drafts,
             retrieve=retrieve,
@@ -76,9 +85,9 @@ def ask(  # noqa: PLR0917 - typer passes every one by name
             focus_sentences=focus,
             grounded=grounded,
             eager=eager,
-        ) as made:
-            where = _read(made, docs) if docs else _collection(made, collection)
-            request = Request(question=question, collection=where)
+        ) as (made, tell):
+            where = _read(made, tell, docs, password) if docs else _collection(made, collection)
+            request = Request(question=question, collection=where, documents=_known(made, where, documents))
             trace = asyncio.run(
                 run_and_keep(
                     made.pipeline(pipeline),
@@ -97,10 +106,11 @@ def ask(  # noqa: PLR0917 - typer passes every one by name
             raise typer.Exit(FAILURE)
 
 
-def _read(made: Parts, docs: Sequence[Path]) -> str:
+def _read(made: Parts, tell: Tell, docs: Sequence[Path], password: str | None) -> str:
     """Index the files for this question only; returns the name of their collection."""
     name = f"ask-{uuid.uuid4().hex[:12]}"
-    results = [made.indexer.ingest(path, path.name, name) for path in files_of(list(docs))]
+    files = files_of(list(docs))
+    results = [result for path in files for result in taken(made, tell, path, name, password=password)]
     failed = [result for result in results if result.status == "failed"]
     for result in failed:
         say(f"Not read: {result.error}")
@@ -110,14 +120,23 @@ def _read(made: Parts, docs: Sequence[Path]) -> str:
 
 
 def _collection(made: Parts, wanted: str | None) -> str:
-    if wanted is not None and wanted != SAMPLE:
-        return wanted
+    if wanted is not None and (name := shelves(made).find(OPERATOR, wanted)) != SAMPLE:
+        return name
     if wanted is None and documents_of(made.store, OWN):
         return OWN
     ensure_sample(made.indexer)
     if wanted is None:
         say("No documents yet, so the sample is asked; add your own with --docs or `specrag ingest`.")
     return SAMPLE
+
+
+def _known(made: Parts, collection: str, documents: Sequence[str] | None) -> tuple[str, ...]:
+    """The documents to look in.
+
+    Raises:
+        StoreError: one is not in the collection.
+    """
+    return tuple(made.store.document(collection, item).id for item in documents or ())
 
 
 async def run_and_keep(

@@ -8,33 +8,53 @@ import typer
 from rich.console import Console
 from rich.table import Table
 
-from specrag.cli.common import FAILURE, Collection, Json, friendly, parts, print_json
+from specrag.cli.common import (
+    FAILURE,
+    Collection,
+    Json,
+    Password,
+    friendly,
+    parts,
+    print_json,
+    shelves,
+    taken,
+    told_parts,
+)
 from specrag.errors import StoreError
 from specrag.ingest.files import files_of
 from specrag.ingest.index import IngestResult
-from specrag.library import OWN, SAMPLE, documents_of
+from specrag.library import OPERATOR, OWN, SAMPLE, documents_of
+from specrag.models.weights import Progress as Step
 from specrag.terminal import say
+from specrag.types import Chunk
 
 app = typer.Typer(help="List, show and delete documents.", invoke_without_command=True)
 
 
 def ingest(
-    paths: Annotated[list[Path], typer.Argument(help="Files or folders.")],
+    paths: Annotated[list[Path], typer.Argument(help="Files, archives or folders.")],
     collection: Collection = OWN,
+    password: Password = None,
+    replace: Annotated[
+        bool, typer.Option("--replace", help="Remove older documents of the same file name.")
+    ] = False,
     as_json: Json = False,
 ) -> None:
     """Read files into a collection. The same file twice is a duplicate and changes nothing."""
     with friendly():
         _writable(collection)
-        with parts() as made:
-            results = []
-            for path in files_of(paths):
-                results.append((path, made.indexer.ingest(path, path.name, collection)))
-                say(_line(results[-1][1]))
+        files = files_of(paths)
+        results: list[IngestResult] = []
+        with told_parts() as (made, tell):
+            where = made.library.place(collection)
+            for path in files:
+                for result in taken(made, tell, path, where, password=password, replace=replace):
+                    results.append(result)
+                    say(_line(result))
         if as_json:
-            files = [_file(path, result) for path, result in results]
-            print_json({"schema": "specrag.ingest/1", "collection": collection, "files": files})
-        if any(result.status == "failed" for _, result in results):
+            rows = [_file(result) for result in results]
+            print_json({"schema": "specrag.ingest/1", "collection": where, "files": rows})
+        if any(result.status == "failed" for result in results):
             raise typer.Exit(FAILURE)
 
 
@@ -53,10 +73,13 @@ def documents(
 def list_documents(collection: Collection = OWN, as_json: Json = False) -> None:
     """The documents of a collection."""
     with friendly(), parts() as made:
-        found = documents_of(made.store, collection)
+        library = shelves(made)
+        known = library.called(OPERATOR, collection)
+        where = library.find(OPERATOR, collection) if known else collection  # never written to
+        found = documents_of(made.store, where) if known else []
         if as_json:
             rows = [asdict(document) for document in found]
-            print_json({"schema": "specrag.documents/1", "collection": collection, "documents": rows})
+            print_json({"schema": "specrag.documents/1", "collection": where, "documents": rows})
             return
         table = Table("id", "title", "file", "pages", "chunks", "added")
         for item in found:
@@ -72,20 +95,17 @@ def show(
 ) -> None:
     """A document and its chunks."""
     with friendly(), parts() as made:
-        document = made.store.document(collection, document_id)
-        if document is None:
-            raise StoreError(
-                f"There is no document “{document_id}” in “{collection}”; see `specrag documents`."
-            )
-        chunks = made.store.chunks(collection, document_id)
+        where = shelves(made).find(OPERATOR, collection)
+        document = made.store.document(where, document_id)
+        chunks = made.store.chunks(where, document_id)
         if as_json:
-            rows = [{"id": chunk.id, "text": chunk.text, "page": chunk.page} for chunk in chunks]
-            print_json({"document": asdict(document), "chunks": rows})
+            print_json({"document": asdict(document), "chunks": [_chunk(chunk) for chunk in chunks]})
             return
         typer.echo(f"{document.title} ({document.source}), {document.pages} pages, {document.chunks} chunks")
         for chunk in chunks:
             page = f" page {chunk.page}" if chunk.page else ""
-            typer.echo(f"\n[{chunk.id}{page}]\n{chunk.text}")
+            section = f" {chunk.section}" if chunk.section else ""
+            typer.echo(f"\n[{chunk.id}{page}{section}]\n{chunk.text}")
 
 
 @app.command("delete")
@@ -98,9 +118,11 @@ def delete(
     with friendly():
         _writable(collection)
         with parts() as made:
-            removed = {item: made.store.delete(collection, item) for item in document_ids}
+            library = shelves(made)
+            where = library.find(OPERATOR, collection)
+            removed = {item: library.delete_document(OPERATOR, where, item) for item in document_ids}
         if as_json:
-            print_json({"schema": "specrag.delete/1", "collection": collection, "chunks_removed": removed})
+            print_json({"schema": "specrag.delete/1", "collection": where, "chunks_removed": removed})
         else:
             for item, chunks in removed.items():
                 typer.echo(f"{item}: deleted, {chunks} chunks removed")
@@ -108,13 +130,16 @@ def delete(
 
 @app.command("reindex")
 def reindex(collection: Collection = OWN, as_json: Json = False) -> None:
-    """Embed every chunk of a collection again, after SPECRAG_EMBEDDER was changed."""
-    with friendly(), parts() as made:
-        chunks = made.indexer.reindex(collection, lambda _, done, total: say(f"{done} of {total} chunks"))
+    """Cut and embed a collection anew, after SPECRAG_EMBEDDER or the way of chunking was changed."""
+    with friendly(), told_parts() as (made, tell):
+        where = made.library.find(OPERATOR, collection)
+        chunks = made.indexer.reindex(
+            where, lambda stage, done, total: tell(Step(step=f"{stage} {where}", done=done, total=total))
+        )
     if as_json:
-        print_json({"schema": "specrag.reindex/1", "collection": collection, "chunks": chunks})
+        print_json({"schema": "specrag.reindex/1", "collection": where, "chunks": chunks})
     else:
-        typer.echo(f"{collection}: {chunks} chunks embedded again")
+        typer.echo(f"{where}: {chunks} chunks indexed again")
 
 
 def _writable(collection: str) -> None:
@@ -122,7 +147,13 @@ def _writable(collection: str) -> None:
         raise StoreError("The sample collection is read-only; choose another name with --collection.")
 
 
-def _file(path: Path, result: IngestResult) -> dict[str, Any]:
+def _chunk(chunk: Chunk) -> dict[str, Any]:
+    return {"id": chunk.id, "text": chunk.text, "page": chunk.page, "section": chunk.section}
+
+
+def _file(result: IngestResult) -> dict[str, Any]:
+    # a file in an archive is called after both; no other name has a slash
+    path = result.path.parent / result.name if "/" in result.name else result.path
     return {
         "path": str(path),
         "document_id": result.document_id,
@@ -133,10 +164,14 @@ def _file(path: Path, result: IngestResult) -> dict[str, Any]:
         "seconds": round(result.seconds, 3),
         "error": result.error,
         "reason": result.reason,
+        "warning": result.warning,
+        "replaced": list(result.replaced),
     }
 
 
 def _line(result: IngestResult) -> str:
     if result.status == "failed":
         return f"failed: {result.error}"
-    return f"{result.status}: {result.name}, {result.pages} pages, {result.chunks} chunks"
+    line = f"{result.status}: {result.name}, {result.pages} pages, {result.chunks} chunks"
+    replaced = f"; {len(result.replaced)} older removed" if result.replaced else ""
+    return f"{line}{replaced}" + (f"\n  {result.warning}" if result.warning else "")

@@ -4,6 +4,7 @@ import json
 import os
 import subprocess
 import sys
+import zipfile
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -227,6 +228,77 @@ def test_ingest_list_show_delete(specrag: CommandLine, files: list[Path]) -> Non
     assert "There is no document" in gone.err
 
 
+def test_an_archive_is_one_entry_for_each_file(
+    specrag: CommandLine, files: list[Path], tmp_path: Path
+) -> None:
+    """The whole archive used to be one file that could not be read."""
+    archive = tmp_path / "papers.zip"
+    with zipfile.ZipFile(archive, "w") as made:
+        made.write(files[0], "inner/lamp.pdf")
+        made.writestr("inner/empty.md", "")
+    outcome = specrag("ingest", archive, "--collection", "papers", "--json")
+    assert outcome.code == 1
+    rows = {row["path"]: row for row in outcome.document["files"]}
+    good, bad = rows[f"{archive}/inner/lamp.pdf"], rows[f"{archive}/inner/empty.md"]
+    assert (good["status"], good["pages"]) == ("ready", 3)
+    assert (bad["status"], bad["reason"]) == ("failed", "empty_file")
+    asked = specrag("ask", QUESTION, "--docs", archive, "--pipeline", "standard", "--json")
+    assert asked.code == 0, asked.err
+    assert asked.document["passages"][0]["source"] == "papers.zip/inner/lamp.pdf"
+
+
+def test_collections_are_made_named_exported_and_imported(
+    specrag: CommandLine, files: list[Path], tmp_path: Path
+) -> None:
+    made = specrag("collections", "create", "Night lights", "--description", "Lamps.", "--json")
+    assert made.code == 0, made.err
+    (shelf,) = made.document["collections"]
+    assert (shelf["title"], shelf["description"], shelf["documents"]) == ("Night lights", "Lamps.", 0)
+    assert specrag("collections", "create", "night LIGHTS").code == 1
+    assert specrag("collections", "create", " ").code == 2
+    ingested = specrag("ingest", *files, "--collection", "Night lights", "--json").document
+    assert ingested["collection"] == shelf["name"]
+    assert specrag("collections", "rename", "night lights", "Lamps at night").code == 0
+    file = tmp_path / "lamps.zip"
+    told = specrag("collections", "export", "Lamps at night", file, "--json").document
+    assert (told["collection"], told["path"], told["bytes"]) == (
+        shelf["name"],
+        str(file),
+        file.stat().st_size,
+    )
+    copy = specrag("collections", "import", file, "--json").document["collections"][0]
+    assert (copy["title"], copy["description"], copy["documents"]) == ("Lamps at night (2)", "Lamps.", 2)
+    listed = specrag("collections", "--json").document["collections"]
+    assert [item["title"] for item in listed[:2]] == ["Sample", "Your documents"]
+    assert {shelf["name"], copy["name"]} <= {item["name"] for item in listed}
+    gone = specrag("collections", "delete", "Lamps at night", "--json").document
+    assert (gone["collection"], gone["documents_removed"]) == (shelf["name"], 2)
+    again = specrag("documents", "--collection", "Lamps at night (2)", "--json").document
+    assert {item["source"] for item in again["documents"]} == {"lamp.pdf", "history.docx"}
+
+
+def test_a_question_to_some_documents_finds_nothing_else(specrag: CommandLine, files: list[Path]) -> None:
+    rows = specrag("ingest", *files, "--collection", "some", "--json").document["files"]
+    words = ("--collection", "some", "--pipeline", "standard", "--json")
+    asked = specrag("ask", QUESTION, "--documents", rows[1]["document_id"], *words)
+    assert asked.code == 0, asked.err
+    assert {passage["source"] for passage in asked.document["passages"]} == {"history.docx"}
+    missing = specrag("ask", QUESTION, "--documents", "0000000000000000", *words)
+    assert (missing.code, missing.out) == (1, "")
+    assert "There is no document 0000000000000000" in missing.err
+
+
+def test_a_newer_file_of_the_same_name_replaces_the_older(specrag: CommandLine, tmp_path: Path) -> None:
+    file = tmp_path / "price.md"
+    file.write_text("The lamp costs 40 crowns.")
+    first = specrag("ingest", file, "--collection", "prices", "--json").document["files"][0]
+    file.write_text("The lamp costs 45 crowns since spring.")
+    second = specrag("ingest", file, "--collection", "prices", "--replace", "--json").document["files"][0]
+    assert second["replaced"] == [first["document_id"]]
+    shown = specrag("documents", "--collection", "prices", "--json").document["documents"]
+    assert [item["id"] for item in shown] == [second["document_id"]]
+
+
 @pytest.mark.parametrize(
     ("name", "content", "sentence"),
     [
@@ -257,6 +329,11 @@ def test_a_bad_file_is_one_sentence(
         (("ask", "Q", "--colour"), 2, "No such option"),
         (("trace", "show", "nothing"), 1, "There is no run"),
         (("documents", "delete", "x", "--collection", "sample"), 1, "read-only"),
+        (("collections", "delete", "sample"), 1, "read-only"),
+        (("collections", "delete", "attic"), 1, "There is no collection “attic”"),
+        (("collections", "import", "nowhere.zip"), 2, "There is no file nowhere.zip"),
+        (("ask", "Q", "--collection", "attic"), 1, "There is no collection “attic”"),
+        (("ingest", "app.py", "--collection", "sample"), 1, "read-only"),
     ],
 )
 def test_wrong_usage_and_expected_failures(
