@@ -1,5 +1,6 @@
 """Chunks become vectors: in order however they were batched, seen whole, and not all in memory."""
 
+import resource
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -66,6 +67,18 @@ def test_many_vectors_are_in_a_file_that_has_no_name(chunker: Chunker) -> None:
     """Those of a large file were a gigabyte of memory beside its text."""
     vectors = Vectorizer(NarrowEmbedder(), chunker).vectors(chunks("aaaa", 5000), quiet)
     assert isinstance(vectors, np.memmap)
+    assert np.allclose(np.linalg.norm(vectors, axis=1), 1)
+
+
+def test_a_disk_without_room_for_the_file_is_no_failure(chunker: Chunker) -> None:
+    """Writing to a mapped file on a full disk ends the process, with no word to anybody."""
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (100_000, before[1]))
+    try:
+        vectors = Vectorizer(NarrowEmbedder(), chunker).vectors(chunks("aaaa", 5000), quiet)
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, before)
+    assert not isinstance(vectors, np.memmap)
     assert np.allclose(np.linalg.norm(vectors, axis=1), 1)
 
 
