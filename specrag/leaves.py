@@ -1,16 +1,16 @@
 """The pages of a document as they are turned: their text, and where in it a passage and its evidence stand.
 
 A passage is found by its chunk, which knows its place. A citation may be older than the chunks of today
-(another chunker, another reader), so its text is looked for where its chunk no longer stands. Pure: no store,
-no files.
+(another chunker, another reader), and chunks may be older than places, so a text is looked for where no chunk
+says where it stands. Pure: no store, no files.
 """
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import groupby
 from typing import Final, Literal, TypeAlias
 
+from specrag.ingest.rebuilding import rebuilt
 from specrag.types import Chunk, Page, Passage
 
 Mark: TypeAlias = Literal["none", "passage", "evidence"]
@@ -19,7 +19,6 @@ WINDOW: Final = 20_000
 """Characters of a long page that are shown at once; a text file of any length is one page."""
 _SLACK: Final = 400
 """How far a window may move to begin between two words."""
-_LEAST_OVERLAP, _MOST_OVERLAP = 12, 2000
 _LONGEST_LOOSE: Final = 20_000
 """A longer text is only looked for as it is: spaces that differ cost too much there."""
 
@@ -43,76 +42,28 @@ class Place:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Leaves:
-    """All pages of a document that hold text, by their number in it, from 0."""
+    """The pages of a document in order, up to the last one with text."""
 
-    pages: Mapping[int, Page]
+    pages: tuple[Page, ...]
     places: Mapping[str, Place]
     """Of its chunks, by id."""
 
     @property
     def characters(self) -> int:
         """Size of all texts."""
-        return sum(len(page.text) for page in self.pages.values())
+        return sum(len(page.text) for page in self.pages)
 
 
 def leaves_of(chunks: Sequence[Chunk]) -> Leaves:
     """The pages that the chunks of one document were cut from."""
-    ordered = sorted(chunks, key=lambda chunk: chunk.position)
-    return _in_order(ordered) if _placeless(ordered) else _by_place(ordered)
-
-
-def _placeless(chunks: Sequence[Chunk]) -> bool:
-    """Whether they were stored before chunks knew their place."""
-    return len(chunks) > 1 and not any(chunk.part or chunk.start for chunk in chunks)
-
-
-def _by_place(chunks: Sequence[Chunk]) -> Leaves:
-    pages: dict[int, Page] = {}
-    for part, group in groupby(chunks, key=lambda chunk: chunk.part):
-        mine = list(group)
-        pages[part] = _page(mine, _joined(mine))
+    pages = rebuilt(chunks)
+    stated = ((chunk, chunk.part, chunk.start) for chunk in chunks)
     places = {
-        chunk.id: Place(part=chunk.part, start=chunk.start, end=chunk.start + len(chunk.text))
-        for chunk in chunks
+        chunk.id: Place(part=part, start=start, end=start + len(chunk.text))
+        for chunk, part, start in stated
+        if part < len(pages) and pages[part].text.startswith(chunk.text, start)
     }
     return Leaves(pages=pages, places=places)
-
-
-def _joined(chunks: Sequence[Chunk]) -> str:
-    """The text of a page; what stood between two chunks is their gap, and neighbours may overlap."""
-    pieces: list[str] = []
-    length = 0
-    for chunk in chunks:
-        gap = chunk.start - length
-        pieces += (chunk.gap.ljust(gap)[:gap] if gap > 0 else "", chunk.text[max(0, -gap) :])
-        length = max(length, chunk.start + len(chunk.text))
-    return "".join(pieces)
-
-
-def _in_order(chunks: Sequence[Chunk]) -> Leaves:
-    """One chunk behind the other: what they share is shown once, and what stood between them is lost."""
-    pages: dict[int, Page] = {}
-    places: dict[str, Place] = {}
-    for part, (_, group) in enumerate(groupby(chunks, key=lambda chunk: chunk.page)):
-        mine, text = list(group), ""
-        for chunk in mine:
-            shared = _shared(text, chunk.text)
-            between = "\n" if text and not shared else ""
-            start = len(text) + len(between) - shared
-            text += between + chunk.text[shared:]
-            places[chunk.id] = Place(part=part, start=start, end=start + len(chunk.text))
-        pages[part] = _page(mine, text)
-    return Leaves(pages=pages, places=places)
-
-
-def _shared(before: str, after: str) -> int:
-    """How many characters end the one and begin the other."""
-    most = min(len(before), len(after), _MOST_OVERLAP)
-    return next((n for n in range(most, _LEAST_OVERLAP - 1, -1) if before.endswith(after[:n])), 0)
-
-
-def _page(chunks: Sequence[Chunk], text: str) -> Page:
-    return Page(text=text, number=chunks[0].page, section=chunks[0].section)
 
 
 def place_of(leaves: Leaves, passage: Passage | Chunk) -> Place | None:
@@ -120,8 +71,8 @@ def place_of(leaves: Leaves, passage: Passage | Chunk) -> Place | None:
     known = leaves.places.get(passage.id)
     if known and leaves.pages[known.part].text[known.start : known.end] == passage.text:
         return known
-    nearest = sorted(leaves.pages, key=lambda part: leaves.pages[part].number != passage.page)
-    for part in nearest:
+    parts = range(len(leaves.pages))
+    for part in sorted(parts, key=lambda part: leaves.pages[part].number != passage.page):
         if span := found_in(leaves.pages[part].text, passage.text):
             return Place(part=part, start=span[0], end=span[1])
     return None

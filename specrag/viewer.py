@@ -132,17 +132,17 @@ class Viewer:
             StoreError: the document is not there, nor another one of its name that holds the passage.
         """
         document, leaves, place = self._found(collection, document_id, passage)
-        parts = max(document.pages, max(leaves.pages, default=0) + 1)
+        parts = max(document.pages, len(leaves.pages), 1)
         wanted = part if part is not None else place.part if place else 0
         number = max(0, min(wanted, parts - 1))
-        page = leaves.pages.get(number, Page(text=""))
+        page = leaves.pages[number] if number < len(leaves.pages) else Page(text="")
         here = place if place and place.part == number else None
         window = window_of(page.text, at, here)
         view = PageView(
             document=document,
             part=number,
             parts=parts,
-            page=page.number if page.text else self._number(document, number),
+            page=self._number(document, number) if page.number is None else page.number,
             section=(passage.section if passage and here else None) or page.section,
             text=pieces_of(page.text, window, here, evidence),
             start=window[0],

@@ -153,14 +153,14 @@ def test_pages_are_rebuilt_and_every_chunk_stands_where_it_was_cut(
     """A place that is off by one marks the wrong words; overlapping chunks must not repeat text."""
     chunks = cut(*pages, size=size, overlap=overlap)
     leaves = leaves_of(chunks)
-    for part, page in leaves.pages.items():
+    for part, page in enumerate(leaves.pages):
         assert page.text == pages[part].rstrip()
     for chunk in chunks:
         place = place_of(leaves, passage_of(chunk))
         assert place
         assert leaves.pages[place.part].text[place.start : place.end] == chunk.text
         if len(chunks) > 1:
-            assert (place.part, place.start) == (chunk.part, chunk.start)
+            assert (place.part, place.start) == (chunk.part, chunk.start), chunks
 
 
 def test_the_passage_stands_at_its_page_with_its_evidence_inside(store: ChromaStore) -> None:
