@@ -210,6 +210,11 @@ def test_a_folder_of_an_older_version_opens_and_works(tmp_path: Path) -> None:
     assert store.chunks("docs", "aaaa") == chunks("aaaa", 20)
     assert [one.id for one in store.query("docs", unit(7)[0], 1)] == ["aaaa-00007"]
     assert store.vectors("docs", ["aaaa-00003"])[0] == pytest.approx(unit(3)[0], abs=1e-6)
+    assert store.lookup("docs", ["half-00001", "aaaa-00003"]) == {"aaaa-00003": chunks("aaaa", 20)[3]}
+    assert [one.id for one in store.query("docs", unit(7)[0], 1, ["aaaa"])] == ["aaaa-00007"]
+    assert store.editions("docs").keys() == {"aaaa"}
+    (listed,) = store.infos()
+    assert (listed.title, listed.owner, listed.documents, listed.chunks) == ("docs", "", 1, 20)
     put(store, "aaaa", 5)
     assert store.count("docs") == 5
     assert store.delete("docs", "aaaa") == 5
