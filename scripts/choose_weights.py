@@ -17,7 +17,7 @@ import json
 import random
 import statistics
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -30,12 +30,13 @@ sys.path.insert(0, str(ROOT))
 
 from scripts.figures import say  # noqa: E402 - the checkout is not installed
 from specrag.build import Parts  # noqa: E402
-from specrag.config import PRESETS, ScoreWeights, load_settings  # noqa: E402
+from specrag.config import PRESETS, ScoreWeights, Settings, load_settings  # noqa: E402
 from specrag.decide import decide  # noqa: E402
 from specrag.pipelines.base import Request  # noqa: E402
 from specrag.pipelines.speculative import SpeculativePipeline  # noqa: E402
 from specrag.retrieval.base import Embedder, Vectors  # noqa: E402
-from specrag.retrieval.retriever import Retrieved, Retriever  # noqa: E402
+from specrag.retrieval.bm25 import Matches  # noqa: E402
+from specrag.retrieval.retriever import Candidates, Retriever  # noqa: E402
 from specrag.text import is_abstention, normalise_answer  # noqa: E402
 from specrag.tracing.codec import from_json, to_json  # noqa: E402
 from specrag.tracing.trace import Trace, TraceFold  # noqa: E402
@@ -55,23 +56,38 @@ class Given(Retriever):
     """Finds passages among those that the question comes with, by the same embedder as ever."""
 
     def __init__(self, embedder: Embedder) -> None:
-        self._embed = embedder.embed
+        self._embedder = embedder
+        self._reranker = None
         self.passages: Sequence[dict[str, Any]] = ()
 
     def embed(self, question: str, collection: str) -> Vectors:  # noqa: ARG002 - there is no collection
         """See `Retriever.embed`."""
-        vector: Vectors = self._embed([question])[0]
+        vector: Vectors = self._embedder.embed([question])[0]
         return vector
 
-    def search(self, vector: Vectors, collection: str, k: int) -> Retrieved:  # noqa: ARG002
-        """See `Retriever.search`."""
-        vectors = self._embed([f"{one['title']}\n{one['text']}" for one in self.passages])
+    def candidates(
+        self,
+        vector: Vectors,
+        collection: str,  # noqa: ARG002
+        k: int,
+        *,
+        question: str,
+        documents: Collection[str] | None = None,  # noqa: ARG002
+        settings: Settings | None = None,
+    ) -> Candidates:
+        """See `Retriever.candidates`."""
+        vectors = self._embedder.embed([f"{one['title']}\n{one['text']}" for one in self.passages])
         near = vectors @ vector
-        order = np.argsort(-near)[:k]
-        return Retrieved(
-            passages=tuple(self._passage(int(i), float(near[i])) for i in order),
-            vectors=vectors[order],
+        passages = [self._passage(int(i), float(near[i])) for i in np.argsort(-near)[:k]]
+        return Candidates(
+            question=question,
             question_vector=vector,
+            passages=tuple(passages),
+            vectors={one["id"]: row for one, row in zip(self.passages, vectors, strict=True)},
+            matches=Matches(),
+            readable=1.0,
+            dense=len(passages),
+            settings=settings or load_settings({}),
         )
 
     def _passage(self, index: int, similarity: float) -> Passage:

@@ -3,7 +3,7 @@
 A search always finds something, and a model answers from whatever it is given, so the reader must be told
 when the documents do not seem to be about the question. It takes both signs at once: no passage is near by
 meaning, and none holds the telling words of the question. The limits are measured in docs/retrieval.md: they
-call 1 in 20 answerable questions weak, and 4 in 5 that were asked to documents about other things.
+call 1 in 25 answerable questions weak, and 4 in 5 of those asked to documents about other things.
 """
 
 from collections.abc import Mapping, Sequence
@@ -17,6 +17,8 @@ NEAR: Final = 0.45
 """Similarity from which a passage is about the question."""
 HELD: Final = 0.5
 """Share of the question's words, rare ones counting more, from which a passage is about it."""
+HELD_BLIND: Final = 0.3
+"""The same where the embedder cannot read the question: words are the only sign then, and have endings."""
 
 
 def note(
@@ -35,12 +37,13 @@ def _weak(passages: Sequence[Passage], matches: Matches, readable: float) -> str
     if not passages:
         return None
     best = max(passage.score for passage in passages)
-    if best * readable**2 >= NEAR:
+    trust = readable**2
+    if best * trust >= NEAR:
         return None
     said = f"the best similarity is {best:.2f}"
     if matches.rarity:
         held = max(matches.held(prefix(one.title, one.section, one.lead) + one.text) for one in passages)
-        if held >= HELD:
+        if held >= HELD_BLIND + trust * (HELD - HELD_BLIND):
             return None
         words = f"holds only {held:.0%} of its telling words" if held else "holds any of its words"
         said += f", and {'the best' if held else 'no'} passage {words}"
