@@ -56,7 +56,6 @@ class JobQueue:
         identity = self._line.take()
         if identity is None:
             return None
-        self.stop.clear()
         self.at_work = identity
         job = self.ledger[identity].now(state="reading")
         self.ledger.write(job)
