@@ -20,8 +20,8 @@ from specrag.types import Chunk
 BATCH = 32
 """Texts that are embedded at once; a cancelled file waits for one batch.
 
-Of pages of mixed length, sorted, a core embeds 63 chunks a second in batches of 16 or 32 and 49 in batches of 64
-or 128; unsorted it was 50.
+Of pages of mixed length, sorted, a core embeds 63 chunks a second in batches of 16 or 32 and 49 in batches of
+64 or 128; unsorted it was 50.
 """
 _WINDOW = 16 * BATCH
 """Chunks that are sorted by length."""
