@@ -1,0 +1,144 @@
+"""From a click to what the viewer shows: which document is meant, and whether this visitor may see it.
+
+Nothing of a click is believed. The run says which passage and which collection are meant; whether the visitor
+may read that collection is asked each time, before anything of it is looked for. What the run itself holds
+of a passage may be shown to whoever may see the run.
+"""
+
+import asyncio
+from collections.abc import AsyncGenerator
+from contextlib import aclosing
+from dataclasses import dataclass
+from typing import Final
+
+from specrag.errors import SpecragError, StoreError
+from specrag.library import Library
+from specrag.runs import Runs
+from specrag.tracing.trace import Trace
+from specrag.ui import viewer_cards as cards
+from specrag.ui.acts import Act
+from specrag.ui.evidence import split_evidence
+from specrag.ui.readout import Ref, refs_of, told_of
+from specrag.ui.viewer_cards import Target
+from specrag.viewer import PageView, Viewer
+from specrag.visitors import Visitor
+
+OPEN: Final = "open"
+TURNS: Final = frozenset({"leaf-back", "leaf-on", "leaf-to", "leaf-passage", "leaf-earlier", "leaf-later"})
+"""What a button of the sheet asks for; its value says which part, and where in its text."""
+_DOCUMENT: Final = "document"
+_LOOK_S: Final = 0.25
+_DIGITS: Final = 9
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Wanted:
+    """What to open."""
+
+    collection: str
+    document_id: str
+    target: Target
+    told: tuple[tuple[str, bool], ...] = ()
+    """The passage as the trace holds it, cut at its evidence."""
+
+    @property
+    def evidence(self) -> tuple[str, ...]:
+        return tuple(text for text, marked in self.told if marked)
+
+
+class Opener:
+    """Opens documents for visitors. Everything here belongs to one event loop."""
+
+    def __init__(self, *, library: Library, viewer: Viewer, runs: Runs) -> None:
+        """Who may see what, what it looks like, and what was cited."""
+        self._library = library
+        self._viewer = viewer
+        self._runs = runs
+
+    async def sheets(self, who: Visitor, act: Act, collection: str, key: str) -> AsyncGenerator[str]:
+        """The sheet with the page's text, and once more with its image if it has one; or with a sentence.
+
+        Args:
+            who: asks.
+            act: "RUN:PASSAGE", or "document:ID" of a document in `collection`; and the page.
+            collection: chosen in the Documents tab.
+            key: differs between any two sheets.
+        """
+        try:
+            wanted = await self._wanted(act, collection)
+            async with aclosing(self._pages(who, wanted, act, key)) as pages:
+                async for page in pages:
+                    yield page
+        except SpecragError as error:
+            yield cards.failed_card(str(error), key=key)
+
+    async def _pages(self, who: Visitor, wanted: _Wanted, act: Act, key: str) -> AsyncGenerator[str]:
+        target = wanted.target
+        try:
+            view = await asyncio.to_thread(self._open, who, wanted, act, draw=False)
+        except StoreError as error:
+            if target.ref is None:
+                raise
+            yield cards.lost_card(target.ref.passage, wanted.told, target, str(error), key=key)
+            return
+        yield cards.page_card(view, target, key=key, drawing=view.drawable)
+        if view.drawable:
+            view = await asyncio.to_thread(self._open, who, wanted, act, draw=True)
+            yield cards.page_card(view, target, key=f"{key}-drawn")
+
+    def _open(self, who: Visitor, wanted: _Wanted, act: Act, *, draw: bool) -> PageView:
+        self._library.check_readable(who, wanted.collection)
+        part, at = _place(act)
+        return self._viewer.open(
+            wanted.collection,
+            wanted.document_id,
+            passage=wanted.target.ref.passage if wanted.target.ref else None,
+            evidence=wanted.evidence,
+            part=part,
+            at=at,
+            draw=draw,
+        )
+
+    async def _wanted(self, act: Act, collection: str) -> _Wanted:
+        """What an id stands for.
+
+        Raises:
+            SpecragError: there is no such run, or it has no such passage.
+        """
+        kind, _, rest = act.id.partition(":")
+        if kind == _DOCUMENT:
+            return _Wanted(collection=str(collection), document_id=rest, target=Target(id=act.id))
+        trace = await self._trace(kind)
+        ref = refs_of(trace, "ask").get(rest)
+        if ref is None:
+            raise StoreError("This passage is not part of the run any more; ask the question again.")
+        return _cited(trace, ref, act.id)
+
+    async def _trace(self, run_id: str) -> Trace:
+        """A run as it is now, live or kept."""
+        async with aclosing(self._runs.follow(run_id, every_s=_LOOK_S)) as traces:
+            async for trace in traces:
+                return trace
+        raise StoreError("This run has not begun yet; try again in a moment.")
+
+
+def _cited(trace: Trace, ref: Ref, identity: str) -> _Wanted:
+    told = told_of(trace, ref)
+    return _Wanted(
+        collection=str(trace.config.get("collection", "")),
+        document_id=ref.passage.document_id,
+        target=Target(id=identity, ref=ref),
+        told=split_evidence(ref.passage.text, told.rationales, told.answers),
+    )
+
+
+def _place(act: Act) -> tuple[int | None, int | None]:
+    """The part and the place in its text that a message asks for ("3", "3.20000"); None for what is odd."""
+    if act.action == OPEN:
+        return None, None
+    part, _, at = act.value.partition(".")
+    return _number(part), _number(at)
+
+
+def _number(text: str) -> int | None:
+    return int(text) if text.isascii() and text.isdigit() and len(text) <= _DIGITS else None
