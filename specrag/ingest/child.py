@@ -11,6 +11,7 @@ import queue
 import signal
 import sys
 import threading
+import time
 import traceback
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -26,7 +27,7 @@ Work: TypeAlias = Callable[[Message, Settings, Callable[[int, int], None]], Mess
 _REQUEST_LIMIT = 100_000_000
 _LATE_S = 2.0
 """So much later than its parent, who has words for it, a child ends itself."""
-_GRACE_S = 0.5
+_GRACE_S = 1.0
 """Time for an orderly end."""
 _MEGABYTE = 1_000_000
 
@@ -74,7 +75,7 @@ def _listen(stream: IO[bytes], requests: "queue.SimpleQueue[Message | None]") ->
     while (request := receive(stream, _REQUEST_LIMIT)) is not None:
         requests.put(request)
     requests.put(None)
-    threading.main_thread().join(_GRACE_S)
+    time.sleep(_GRACE_S)
     os._exit(0)  # whatever the main thread is doing: nobody waits for it any more
 
 

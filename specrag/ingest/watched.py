@@ -26,7 +26,7 @@ _log = logging.getLogger(__name__)
 _START_S = 60.0
 """Longest start of a child, on a machine with better things to do."""
 _GLANCE_S = 0.05
-_GRACE_S = 1.0
+_GRACE_S = 1.5
 _MEGABYTE = 1_000_000
 _BYTES_PER_CHARACTER = 8
 _KNOWN = ("max_", "read_", "ocr")
