@@ -50,13 +50,13 @@ _ASKING: Final = frozenset({
 })  # fmt: skip
 """Stems of English question words, and of the verbs beside them: an answer does not repeat them."""
 _STEMMERS: Final = (
+    (0x0000, 0x024F, "english"),
     (0x0400, 0x052F, "russian"),
     (0x0600, 0x06FF, "arabic"),
     (0x0370, 0x03FF, "greek"),
     (0x0900, 0x097F, "hindi"),
     (0x0B80, 0x0BFF, "tamil"),
     (0x0530, 0x058F, "armenian"),
-    (0x0000, 0x024F, "english"),
 )
 _local = threading.local()
 
@@ -91,6 +91,8 @@ def _forms(token: str) -> tuple[str, ...]:
 
 
 def _forms_of(token: str) -> list[str]:
+    if token.isascii() and token.isalpha():  # most words of most texts: no other rule can apply
+        return [_stem(token[:LONGEST])]
     if _UNSPACED_RUN.match(token):
         return _pairs(token)
     if len(token) > LONGEST:
