@@ -73,10 +73,8 @@ class JobQueue:
     def end(self, identity: str, changes: dict[str, Any]) -> None:
         """A job has come to its end."""
         now = self._clock().timestamp()
-        again = changes["state"] in REPEATABLE
-        job = replace(self.ledger[identity].now(**changes, retryable=again), ended_at=now)
+        job = self._ended(self.ledger[identity], changes, now)
         self._left_work(identity)
-        self._passwords.pop(identity, None)
         self.ledger.write(job)
         self.ledger.prune(now)
 
@@ -102,13 +100,16 @@ class JobQueue:
                 self._passwords[job.id] = password
             self._let_wait(job)
 
-    def cancel(self, job: Job) -> None:
-        """Stop a job; one that has ended stays as it is."""
-        if job.id == self.at_work:
+    def cancel(self, jobs: Collection[Job]) -> None:
+        """Stop jobs; those that have ended stay as they are."""
+        now = self._clock().timestamp()
+        idle = [job for job in jobs if job.open and job.id != self.at_work]
+        if any(job.id == self.at_work for job in jobs):
             self.stop.set()
-        elif job.open:
+        for job in idle:
             self._line.remove(job.id)
-            self.end(job.id, cancelled(job.state.name))
+        self.ledger.write(*(self._ended(job, cancelled(job.state.name), now) for job in idle))
+        self.ledger.prune(now)
 
     def retry(self, identity: str, password: str | None) -> None:
         """Let a job that has failed or was cancelled wait at the end of its owner's line."""
@@ -151,6 +152,11 @@ class JobQueue:
         """How many files go before a job that waits, the one at work among them."""
         before = self._line.before(identity)
         return 0 if before is None else before + (self.at_work is not None)
+
+    def _ended(self, job: Job, changes: dict[str, Any], now: float) -> Job:
+        self._passwords.pop(job.id, None)
+        again = changes["state"] in REPEATABLE
+        return replace(job.now(**changes, retryable=again), ended_at=now)
 
     def _members(self, archive: Job) -> list[Job]:
         return [job for job in self.ledger if job.archive == archive.id]

@@ -118,15 +118,13 @@ class IngestJobs:
     def cancel(self, job: str) -> None:
         """Stop a job, or all files of an archive; what has ended stays as it is."""
         with self._changed:
-            for item in self._queue.meant(job):
-                self._queue.cancel(item)
+            self._queue.cancel(self._queue.meant(job))
             self._changed.notify_all()
 
     def cancel_all(self, collection: str) -> None:
         """Stop all jobs of a collection."""
         with self._changed:
-            for item in self._queue.of(collection):
-                self._queue.cancel(item)
+            self._queue.cancel(self._queue.of(collection))
             self._changed.notify_all()
 
     def retry(self, job: str, *, password: str | None = None) -> None:
