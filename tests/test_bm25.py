@@ -175,6 +175,17 @@ def test_few_indexes_are_kept(store: ChromaStore) -> None:
     assert len(counting.read) == 2 * len(PAGES) + 1
 
 
+def test_a_forgotten_collection_is_read_again(store: ChromaStore) -> None:
+    """What a visitor has deleted stayed in memory until eight other collections were asked."""
+    counting = Counting(store)
+    search = Bm25(counting)
+    search.search("documents", "kilograms", 1)
+    search.forget("documents")
+    search.forget("never seen")
+    assert search.search("documents", "kilograms", 1)
+    assert len(counting.read) == 2 * len(PAGES)
+
+
 def test_scores_are_worth_a_share_of_what_is_possible(store: ChromaStore) -> None:
     matches = Bm25(store).matches(
         "documents", "Who founded the firm? zebra", 3, also=["0000000000000000-00000"]

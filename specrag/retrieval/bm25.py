@@ -156,6 +156,11 @@ class Bm25:
         """
         return self._current(collection).matches(asked(question), k, documents, also)
 
+    def forget(self, collection: str) -> None:
+        """Let go of the words of a collection that was deleted, at once instead of some time later."""
+        with self._lock:
+            self._shelves.pop(collection, None)
+
     def _current(self, collection: str) -> _Index:
         shelf = self._shelf(collection)
         editions = self._store.editions(collection)
