@@ -78,9 +78,24 @@ def test_no_script_gives_giant_chunks(chunker: Chunker, text: str) -> None:
     )
 
 
-def test_japanese_is_cut_at_sentence_ends(chunker: Chunker) -> None:
-    chunks = chunker.chunk(document("東京は日本の首都です。" * 60))
-    assert all(chunk.text.endswith("。") for chunk in chunks)
+@pytest.mark.parametrize(
+    "sentence",
+    [
+        "東京は日本の首都です。",
+        "這座橋有多長？",
+        "真是太好了！",
+        "هل تدور الطاحونة القديمة؟ ",
+        "پرانی چکی گندم پیستی ہے۔ ",
+        "पुरानी चक्की गेहूँ पीसती है। ",
+        "Старая мельница мелет рожь. ",
+        "Was mahlt die alte Mühle? ",
+    ],
+)
+def test_every_script_is_cut_at_its_sentence_ends(chunker: Chunker, sentence: str) -> None:
+    chunks = chunker.chunk(document(sentence * 1500))
+    assert len(chunks) > 100
+    assert all(chunk.text.endswith(sentence.strip()) for chunk in chunks)
+    assert all(chunk.text.startswith(sentence.strip()) for chunk in chunks)
 
 
 def test_a_heading_stays_with_its_paragraph(chunker: Chunker) -> None:

@@ -37,7 +37,11 @@ _SCRAP = 6
 _HEADING = re.compile(r"#{1,6} .*|(?!.*[.!?\u2026\u3002\uff01\uff1f\u061f\u0964]$).{1,80}")
 """A short line that does not end as a sentence does."""
 _PARAGRAPH = 81
-_MARKS = ("\n\n", "\n", ". ", "\u3002", " ")
+_MARKS = (
+    *("\n\n", "\n", ". ", "! ", "? "),
+    *("\u3002", "\uff01", "\uff1f", "\u0964 ", "\u061f ", "\u06d4 ", " "),
+)
+"""Where a block may end, the best place first: paragraphs, lines, sentences of several scripts, words."""
 _BLOCK = 8192
 """The splitter's time grows with the square of a paragraph, so no more than this is given to it at once."""
 _VERSION = 2
