@@ -57,6 +57,8 @@ def test_a_contradiction_is_no_duplicate(other: str) -> None:
         ("Alpha", "Beta", False),
         ("Battery", "Battery guide", True),
         ("report", "report (1)", True),
+        ("report\nLimits", "report (1)\nLimits", True),
+        ("report\nPart 1", "report\nPart 2", False),
         ("report", "Copy of report", True),
     ],
 )

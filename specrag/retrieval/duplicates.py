@@ -16,7 +16,7 @@ NEARLY: Final = 0.8
 """Jaccard similarity of the sets of shingles from which two texts are nearly the same."""
 _RUN: Final = 3
 _EDGES: Final = "\"'“”„«»‘’`()[]{}<>.,;:!?¿¡…|*_#。，、；：！？「」『』（）،؛؟"  # noqa: RUF001 - all scripts
-_COPY = re.compile(r"\W*(?:\(\d{1,2}\)|\bcopy(?: \d{1,2})?)\W*$|^\W*copy of\b", re.IGNORECASE)
+_COPY = re.compile(r"\W*(?:\(\d{1,2}\)|\bcopy(?: \d{1,2})?)\W*$|^\W*copy of\b", re.IGNORECASE | re.MULTILINE)
 _NOT = re.compile(r"n['’]t$")  # noqa: RUF001 - both apostrophes
 _POLAR: Final = frozenset({
     "no", "not", "nor", "never", "none", "nobody", "nothing", "neither", "cannot", "without", "except",
@@ -118,7 +118,7 @@ def _print(text: Text) -> _Print:
         words=words,
         shingles=frozenset(tuple(words[at : at + _RUN]) for at in range(max(1, len(words) - _RUN + 1))),
         facts=tuple(unit.casefold() for unit in units if _fact(unit)),
-        title=frozenset(unit.casefold() for unit in _units(_COPY.sub("", text.title))),
+        title=frozenset(unit.casefold() for unit in _units(_COPY.sub(" ", text.title))),
     )
 
 

@@ -202,7 +202,8 @@ class Retriever:
     ) -> tuple[list[Passage], dict[str, Vectors]]:
         """All that was put forward, with their similarities, whichever way they came in."""
         known = {passage.id for passage in dense}
-        others = self._store.lookup(collection, [hit for hit, _ in matches.hits if hit not in known])
+        missing = [hit for hit, _ in matches.hits if hit not in known]
+        others = self._store.lookup(collection, missing) if missing else {}
         ids = [*(passage.id for passage in dense), *others]
         if not ids:
             return [], {}
