@@ -1,8 +1,10 @@
 """Rows of spreadsheets and delimited text: every line says what it means when it is cut out."""
 
 import datetime as dt
+import io
 import time
 import tracemalloc
+import zipfile
 from pathlib import Path
 
 import pytest
@@ -119,3 +121,21 @@ def test_a_stray_cell_in_the_last_corner_does_not_take_all_memory(tmp_path: Path
     assert refused(tmp_path, "stray.xlsx", stray).reason == "too_large"
     styled = with_member(book, "xl/worksheets/sheet1.xml", sheet.format(' s="1"/>'))
     assert text_of(load(tmp_path, "styled.xlsx", styled)) == "1"
+
+
+def test_a_sheet_that_is_cut_off_ends_in_a_sentence(tmp_path: Path) -> None:
+    """The library behind it waited for the end of the sheet for ever."""
+    book = ods([["Bird", "Eggs"], ["Heron", "4"]])
+    with zipfile.ZipFile(io.BytesIO(book)) as archive:
+        content = archive.read("content.xml")
+    cut = with_member(book, "content.xml", content[: len(content) * 2 // 3])
+    assert refused(tmp_path, "cut.ods", cut).reason == "corrupt"
+
+
+def test_a_row_number_beyond_all_rows_is_refused(tmp_path: Path) -> None:
+    """A billion empty rows were walked through."""
+    book = xlsx({"A": [["x", 1]]})
+    with zipfile.ZipFile(io.BytesIO(book)) as archive:
+        sheet = archive.read("xl/worksheets/sheet1.xml").replace(b'"B1"', b'"B999999999"')
+    far = with_member(book, "xl/worksheets/sheet1.xml", sheet)
+    assert refused(tmp_path, "far.xlsx", far).reason == "too_large"
