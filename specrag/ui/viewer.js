@@ -7,7 +7,9 @@
   const openers = new Map(); // of quick looks, by their id: where the focus goes back to
   let opener = null;
   let key = sheet().dataset.srKey;
+  let aim = null; // the part that was asked for and is not there yet: two quick presses turn two pages
 
+  const field = () => place.querySelector("[data-sr-leaf]");
   const wait = (kind) => { place.dataset.srWaiting = kind; };
   const back = () => {
     const same = opener && document.querySelectorAll(`[data-sr-id="${CSS.escape(opener.dataset.srId || "")}"]`);
@@ -28,7 +30,12 @@
       sheet().focus();
     } else if (button.popoverTargetElement && button.popoverTargetAction !== "hide")
       openers.set(button.popoverTargetElement.id, button);
-    else if (TURNS.includes(button.dataset.srAction)) wait("turn");
+    else if (TURNS.includes(button.dataset.srAction)) {
+      const step = { "leaf-back": -1, "leaf-on": 1 }[button.dataset.srAction];
+      if (step && aim !== null) button.dataset.srValue = Math.min(Math.max(0, aim + step), field().max - 1);
+      aim = parseInt(button.dataset.srValue, 10);
+      wait("turn");
+    }
   }, true);
   document.addEventListener("toggle", (event) => {
     if (event.target === sheet() && event.newState === "closed") back();
@@ -51,17 +58,21 @@
     if (now === key) return;
     key = now;
     delete place.dataset.srWaiting;
+    aim = null;
     const image = place.querySelector(".sr-leaf img");
     if (image && !image.complete) image.addEventListener("load", reveal, { once: true });
     requestAnimationFrame(reveal);
+    // A button that was pressed may be off or gone on the new page.
+    const held = document.activeElement;
+    if (sheet().matches(":popover-open") && (!place.contains(held) || held.disabled || !held.checkVisibility()))
+      body().focus();
   }).observe(place, { subtree: true, childList: true, attributes: true, attributeFilter: ["data-sr-key"] });
 
   place.addEventListener("change", (event) => {
-    const field = event.target;
-    if (field.type === "radio") return requestAnimationFrame(reveal);
-    if (field.dataset.srLeaf === undefined) return;
-    const page = Math.min(Math.max(1, Math.round(Number(field.value)) || 1), Number(field.max));
-    field.value = page;
+    if (event.target.type === "radio") return requestAnimationFrame(reveal);
+    if (event.target !== field()) return;
+    const page = Math.min(Math.max(1, Math.round(Number(field().value)) || 1), Number(field().max));
+    field().value = page;
     const go = place.querySelector('[data-sr-action="leaf-to"]');
     go.dataset.srValue = page - 1;
     go.click();
