@@ -84,6 +84,10 @@ def test_content_decides_before_the_extension(tmp_path: Path) -> None:
         text_of(load(tmp_path, "rows.csv", xlsx({"A": [["Item", "Price"], ["Oar", 9]]})))
         == "Item: Oar; Price: 9"
     )
+    assert text_of(load(tmp_path, "export.csv", "<!doctype html><p>Please log in.</p>")) == "Please log in."
+    assert (
+        text_of(load(tmp_path, "wide.csv", "Item,Price\nOar,9\n".encode("utf-16"))) == "Item: Oar; Price: 9"
+    )
     assert text_of(load(tmp_path, "export.xls", "Item\tPrice\nOar\t9\n")) == "Item: Oar; Price: 9"
     assert text_of(load(tmp_path, "noextension", pdf("A page."))) == "A page."
 

@@ -50,10 +50,16 @@ def identify(data: bytes, name: str) -> Format:
     for magic, kind in _MAGIC:
         if start.startswith(magic) and (kind != "a Windows program" or looks_binary(data)):
             _refuse(name, claimed, kind)
-    decoded = decode(data[:_SAMPLE])
+    decoded = decode(_beginning(data))
     if decoded is None:
         _refuse_binary(data, name, claimed)
     return _textual(decoded[0][:4096], name, claimed)
+
+
+def _beginning(data: bytes) -> bytes:
+    """Whole lines from the beginning, because a character that is cut in two is none in most encodings."""
+    lines, newline, _ = data[:_SAMPLE].rpartition(b"\n")
+    return data if len(data) <= _SAMPLE or not newline else lines + newline
 
 
 def _held(held: Held, name: str, claimed: Format | None) -> Format:
@@ -66,7 +72,7 @@ def _held(held: Held, name: str, claimed: Format | None) -> Format:
 
 
 def _textual(start: str, name: str, claimed: Format | None) -> Format:
-    if claimed in ("markdown", "csv", "json", "jsonl"):
+    if claimed == "markdown":
         return claimed
     if claimed == "html" or _begins_as_html(start):
         return "html"

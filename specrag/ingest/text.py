@@ -26,6 +26,8 @@ _NAME_LENGTH = 255
 _BINARY_SHARE = 0.02
 _FEW = 4
 """Control characters that even a short text may hold."""
+_LONG = 4096
+"""Bytes."""
 _WIDE_SHARE = 0.3
 _SAMPLE = 65_536
 _WRITTEN = (
@@ -134,7 +136,9 @@ def _slightly_broken_utf8(data: bytes) -> tuple[str, str] | None:
 def _guess(data: bytes) -> tuple[str, str] | None:
     from charset_normalizer import from_bytes
 
-    matches = from_bytes(data, cp_isolation=list(_WRITTEN))
+    # A long file may end inside a character, which rules out the very encoding that it is in.
+    lines = data[: data.rfind(b"\n") + 1] if len(data) > _LONG else b""
+    matches = from_bytes(data if lines.isascii() else lines, cp_isolation=list(_WRITTEN))
     best = matches.best()
     if best is None:
         return None

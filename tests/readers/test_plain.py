@@ -68,6 +68,15 @@ def test_control_characters_and_lone_surrogates_never_reach_the_store(tmp_path: 
     assert not re.search(r"[\x00-\x08\x0b-\x1f\ufeff\ud800-\udfff]", text)
 
 
+@pytest.mark.parametrize("codec", ["cp932", "gb18030", "euc_jp", "utf-16"])
+@pytest.mark.parametrize("pad", range(2))
+def test_a_long_file_is_text_wherever_its_beginning_is_cut(tmp_path: Path, codec: str, pad: int) -> None:
+    """The type is told by the first bytes; half a character at their end made Japanese text “no text”."""
+    text = "a" * pad + "名古屋の天気は晴れです。\n" * 4000
+    for data in (text.encode(codec), text.replace("\n", "").encode(codec), text.encode(codec)[:-2]):
+        assert text_of(load(tmp_path, "a.txt", data))[pad : pad + 4] == "名古屋の"
+
+
 @pytest.mark.parametrize(
     ("text", "codec"),
     [
