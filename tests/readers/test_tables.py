@@ -132,6 +132,20 @@ def test_a_sheet_that_is_cut_off_ends_in_a_sentence(tmp_path: Path) -> None:
     assert refused(tmp_path, "cut.ods", cut).reason == "corrupt"
 
 
+def test_repeated_cells_do_not_take_all_memory(tmp_path: Path) -> None:
+    """A sheet of a few bytes may ask for thousands of columns in thousands of rows."""
+    book = ods([["Bird", "Eggs"], ["Heron", "4"]])
+    with zipfile.ZipFile(io.BytesIO(book)) as archive:
+        content = archive.read("content.xml")
+    cell, row = b"<table:table-cell ", b"<table:table-row>"
+    wide = content.replace(cell, cell + b'table:number-columns-repeated="9000" ')
+    both = wide.replace(row, b'<table:table-row table:number-rows-repeated="9000">')
+    assert refused(tmp_path, "both.ods", with_member(book, "content.xml", both)).reason == "too_large"
+    spare = b'<table:table-cell table:number-columns-repeated="16384"/></table:table-row>'
+    empty = content.replace(b"</table:table-row>", spare)
+    assert text_of(load(tmp_path, "a.ods", with_member(book, "content.xml", empty))) == "Bird: Heron; Eggs: 4"
+
+
 def test_a_row_number_beyond_all_rows_is_refused(tmp_path: Path) -> None:
     """A billion empty rows were walked through."""
     book = xlsx({"A": [["x", 1]]})

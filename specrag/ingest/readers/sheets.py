@@ -24,7 +24,7 @@ _CELL = re.compile(
     rb"<(?:\w+:)?c\s[^>]*?\br\s*=\s*[\"']([A-Z]{1,3})(\d{1,12})[\"'][^>]*(?<!/)>\s*<(?:\w+:)?(?:v|is|f)\b"
 )
 _FILLED = re.compile(rb"<table:table-cell[^>]*office:value-type[^>]*>")
-_REPEATED = re.compile(rb"table:number-columns-repeated=\"(\d+)\"")
+_REPEATED = re.compile(rb"table:number-(?:columns|rows)-repeated=[\"'](\d{1,12})[\"']")
 _MOST_CELLS = 20_000_000
 """Cells of the grid of one sheet; 640 MB."""
 
@@ -140,12 +140,22 @@ def _refuse_cut(content: bytes, name: str) -> None:
 def _grid(content: bytes) -> int:
     """Cells from the first to the last of a sheet that is filled, over the whole rectangle between."""
     if b"office:spreadsheet" in content:
-        repeats = (_REPEATED.search(cell[0]) for cell in _FILLED.finditer(content))
-        return sum(int(found[1]) for found in repeats if found)
+        return sum(map(_repeated_row, content.split(b"<table:table-row")))
     right = bottom = 0
     for found in _CELL.finditer(content):
         right, bottom = max(right, _column(found[1])), max(bottom, int(found[2]))
     return right * bottom
+
+
+def _repeated_row(row: bytes) -> int:
+    """Filled cells of a row of an OpenDocument sheet, in all places where it is to be repeated."""
+    cells = sum(_times(cell[0]) for cell in _FILLED.finditer(row))
+    return cells and cells * _times(row.partition(b">")[0])
+
+
+def _times(tag: bytes) -> int:
+    found = _REPEATED.search(tag)
+    return int(found[1]) if found else 1
 
 
 def _column(letters: bytes) -> int:
