@@ -3,7 +3,7 @@
 A search always finds something, and a model answers from whatever it is given, so the reader must be told
 when the documents do not seem to be about the question. It takes both signs at once: no passage is near by
 meaning, and none holds the telling words of the question. The limits are measured in docs/retrieval.md: they
-call 1 in 25 answerable questions weak, and 4 in 5 of those asked to documents about other things.
+call 1 in 50 answerable questions weak, and 4 in 5 of those asked to documents about other things.
 """
 
 from collections.abc import Mapping, Sequence
