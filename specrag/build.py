@@ -19,6 +19,7 @@ from specrag.ingest.index import Indexer
 from specrag.ingest.jobs import IngestJobs
 from specrag.ingest.originals import Originals
 from specrag.ingest.reading import ReadingProcess
+from specrag.ingest.reindex_jobs import ReindexJobs
 from specrag.library import Library
 from specrag.models.base import LanguageModel
 from specrag.models.local import LocalModel
@@ -179,6 +180,11 @@ class Parts:
         return IngestJobs(self.indexer, staging=self.settings.home / "uploads")
 
     @cached_property
+    def reindexing(self) -> ReindexJobs:
+        """The collections that are being indexed anew."""
+        return ReindexJobs(self.indexer)
+
+    @cached_property
     def worker(self) -> Worker:
         """The one thread that computes."""
         return Worker()
@@ -271,7 +277,7 @@ class Parts:
     def close(self) -> None:
         """Let go of the store's lock and of the threads, of those parts that were made."""
         made = self.__dict__
-        for name in ("jobs", "reading", "store", "drafter", "verifier", "worker"):
+        for name in ("jobs", "reindexing", "reading", "store", "drafter", "verifier", "worker"):
             if name in made and hasattr(made[name], "close"):
                 made[name].close()
 
