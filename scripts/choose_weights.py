@@ -36,7 +36,8 @@ from specrag.pipelines.base import Request  # noqa: E402
 from specrag.pipelines.speculative import SpeculativePipeline  # noqa: E402
 from specrag.retrieval.base import Embedder, Vectors  # noqa: E402
 from specrag.retrieval.bm25 import Matches  # noqa: E402
-from specrag.retrieval.retriever import Candidates, Retriever  # noqa: E402
+from specrag.retrieval.candidates import Candidates  # noqa: E402
+from specrag.retrieval.retriever import Retriever  # noqa: E402
 from specrag.text import is_abstention, normalise_answer  # noqa: E402
 from specrag.tracing.codec import from_json, to_json  # noqa: E402
 from specrag.tracing.trace import Trace, TraceFold  # noqa: E402

@@ -30,9 +30,10 @@ from specrag.config import Settings, load_settings  # noqa: E402
 from specrag.ingest.searchable import searchable  # noqa: E402
 from specrag.retrieval.base import Embedder, Vectors, VectorStore  # noqa: E402
 from specrag.retrieval.bm25 import Bm25  # noqa: E402
+from specrag.retrieval.candidates import Candidates  # noqa: E402
 from specrag.retrieval.fusion import Ranking, fuse  # noqa: E402
 from specrag.retrieval.records import to_passage  # noqa: E402
-from specrag.retrieval.retriever import Candidates, Retriever  # noqa: E402
+from specrag.retrieval.retriever import Retriever  # noqa: E402
 from specrag.types import Chunk, Passage, SearchName  # noqa: E402
 
 SETS = {

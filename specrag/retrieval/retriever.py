@@ -6,8 +6,8 @@ read the best again, and of passages that say the same one stays. Passages come 
 which is not always the order of their similarities.
 """
 
-from collections.abc import Collection, Mapping
-from dataclasses import dataclass, field, replace
+from collections.abc import Collection
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -16,10 +16,9 @@ from specrag.ingest.searchable import prefix
 from specrag.retrieval import doubt
 from specrag.retrieval.base import Embedder, Vectors, VectorStore
 from specrag.retrieval.bm25 import Bm25, Matches
+from specrag.retrieval.candidates import Candidates, fused
 from specrag.retrieval.duplicates import Text, distinct
-from specrag.retrieval.fusion import TOGETHER, Ranking, fuse
 from specrag.retrieval.readable import Readability
-from specrag.retrieval.recency import RECENT, preference
 from specrag.retrieval.records import to_passage
 from specrag.retrieval.rerank import Reranker
 from specrag.types import Passage, SearchName
@@ -39,30 +38,6 @@ class Retrieved:
     """What a person should know of it, in a sentence or two."""
     duplicates: int = 0
     """Near-duplicates that were left out."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Candidates:
-    """What the searches put forward, in the order of their fusion."""
-
-    question: str
-    question_vector: Vectors
-    passages: tuple[Passage, ...]
-    vectors: Mapping[str, Vectors]
-    """Of each passage."""
-    matches: Matches
-    readable: float
-    """How much of the question the embedder can read, in [0, 1]."""
-    dense: int = 0
-    """Passages that the vectors put forward."""
-    bm25: int = 0
-    """Passages that the words put forward."""
-    settings: Settings = field(repr=False)
-
-    @property
-    def mixed(self) -> bool:
-        """Whether both ways of searching found something."""
-        return bool(self.dense and self.bm25)
 
 
 class Retriever:
@@ -171,7 +146,7 @@ class Retriever:
             bm25=len(matches.hits),
             settings=settings,
         )
-        return replace(made, passages=_fused(made, mode))
+        return replace(made, passages=fused(made, mode))
 
     def choose(self, candidates: Candidates, k: int) -> Retrieved:
         """The `k` best of the candidates that are no near-duplicates of each other."""
@@ -223,40 +198,3 @@ class Retriever:
         scores = self._reranker.scores(candidates.question, texts)
         ranked = sorted(zip(scores, range(len(read)), strict=True), key=lambda pair: (-pair[0], pair[1]))
         return (*(read[place] for _, place in ranked), *candidates.passages[len(read) :])
-
-
-def _fused(candidates: Candidates, mode: SearchName) -> tuple[Passage, ...]:
-    """The candidates, best first, each with its places."""
-    passages, matches = candidates.passages, candidates.matches
-    nearest = [one.id for one in sorted(passages, key=lambda one: (-one.score, one.id))]
-    worded = sorted(
-        (identity for one in passages if matches.scores.get(identity := one.id, 0.0) > 0),
-        key=lambda identity: (-matches.scores[identity], identity),
-    )
-    rankings = {
-        "dense": [Ranking(ids=nearest)],
-        "bm25": [Ranking(ids=worded)],
-        "hybrid": _both(candidates, nearest, worded),
-    }[mode]
-    total = sum(ranking.weight for ranking in rankings)
-    dates = {one.id: one.published_at for one in passages}
-    order = fuse(rankings, beside=preference(dates, RECENT * candidates.settings.prefer_recent * total))
-    near = {identity: place for place, identity in enumerate(nearest, 1)} if mode != "bm25" else {}
-    by_words = {identity: place for place, identity in enumerate(worded, 1)}
-    by_id = {one.id: one for one in passages}
-    return tuple(
-        replace(by_id[identity], dense_rank=near.get(identity), bm25_rank=by_words.get(identity))
-        for identity in order
-    )
-
-
-def _both(candidates: Candidates, nearest: list[str], worded: list[str]) -> list[Ranking]:
-    """By vectors as far as the embedder reads the question, by words, and by the sum of both scores."""
-    trust = candidates.readable**2
-    sums = {one.id: trust * one.score + candidates.matches.share(one.id) for one in candidates.passages}
-    together = sorted(sums, key=lambda identity: (-sums[identity], identity))
-    return [
-        Ranking(ids=nearest, weight=trust),
-        Ranking(ids=worded),
-        Ranking(ids=together, weight=TOGETHER),
-    ]
