@@ -422,7 +422,7 @@ def test_adding_tells_of_every_file(options: dict[str, Any], folder: Path) -> No
         with pytest.raises(UsageError, match="There is no file or folder"):
             made.add(folder / "missing.md")
         with pytest.raises(StoreError, match="“sample” is read-only"):
-            made.add(files, collection="sample")
+            made.add(folder, collection="sample")
 
 
 def test_collections_are_made_asked_by_title_and_carried_on(
@@ -443,7 +443,7 @@ def test_collections_are_made_asked_by_title_and_carried_on(
         with pytest.raises(StoreError, match="There is no collection “Bicycle notes”"):
             made.ask(QUESTION, collection="Bicycle notes")
         with pytest.raises(StoreError, match="read-only"):
-            made.add(folder, collection="sample")
+            made.add(files, collection="sample")
 
 
 def one_by_one(passages: Sequence[Passage], vectors: Any, *, m: int, k: int, seed: int) -> Partition:
