@@ -67,6 +67,8 @@
     (field.hidden ? no : input).focus();
   });
   document.addEventListener("click", async (event) => {
+    const opener = event.target.closest?.("[data-sr-clicks]");
+    if (opener) document.querySelector(opener.dataset.srClicks)?.click();
     const button = event.target.closest?.("[data-sr-action]");
     if (!button || button.disabled) return;
     const { srAction: action, srId: id = "" } = button.dataset;
@@ -77,6 +79,7 @@
       if (typed === null) return;
       value = typed || value;
     }
+    if (button.dataset.srBack !== undefined) focused = place(button.dataset.srBack, id);
     send(action, id, chosen ?? value);
   });
   // Enter in the password field means yes, although No comes first in the order of tabs.
@@ -88,17 +91,18 @@
   });
   // The focus stays on what it was on when a list changes around it, and goes where an answer wants it to be.
   let focused = null;
-  let wanted = "";
+  const answered = new Set();
+  const place = (action, id) => `[data-sr-action="${CSS.escape(action)}"][data-sr-id="${CSS.escape(id)}"]`;
   const key = (element) => element?.dataset?.srAction
-    ? `[data-sr-action="${CSS.escape(element.dataset.srAction)}"][data-sr-id="${CSS.escape(element.dataset.srId || "")}"]`
+    ? place(element.dataset.srAction, element.dataset.srId || "")
     : element?.dataset?.srTick !== undefined ? `[data-sr-tick="${CSS.escape(element.dataset.srTick)}"]` : null;
   document.addEventListener("focusin", (event) => { focused = key(event.target); });
   document.addEventListener("pointerdown", (event) => { if (!event.target.closest?.("[data-sr-action]")) focused = null; });
   const refocus = () => {
-    const place = document.querySelector("[data-sr-focus]");
-    if (place && place.dataset.srFocus !== wanted) {
-      wanted = place.dataset.srFocus;
-      if (place.checkVisibility()) return place.focus();
+    for (const wants of document.querySelectorAll("[data-sr-focus]")) {
+      if (answered.has(wants.dataset.srFocus)) continue;
+      answered.add(wants.dataset.srFocus);
+      if (wants.checkVisibility()) return wants.focus();
     }
     const now = document.activeElement;
     const lost = !now || now === document.body || key(now) !== null;

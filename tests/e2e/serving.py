@@ -52,7 +52,7 @@ class Server:
     @property
     def uploads(self) -> Path:
         """Where gradio keeps the files that a page sends, until the program has taken them over."""
-        return self.home / "uploads"
+        return self.home / "gradio"
 
     def trace(self, run_id: str) -> Trace:
         """What the server has kept of a run."""

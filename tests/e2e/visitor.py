@@ -253,31 +253,86 @@ class Visitor:
 
     @property
     def jobs(self) -> Locator:
-        """Files on their way, and what became of them."""
-        return self.page.locator("#sr-documents-table .sr-job")
+        """Files on their way, and those that did not arrive."""
+        return self.page.locator("#sr-uploads .sr-job")
 
     @property
     def rows(self) -> Locator:
         """The documents of the collection."""
-        return self.page.locator("#sr-documents-table tbody tr")
+        return self.page.locator("#sr-documents-table .sr-file")
+
+    @property
+    def outcome(self) -> Locator:
+        """What has come of the last thing that was done in the Documents tab."""
+        return self.page.locator("#sr-documents-message .sr-notice")
+
+    @property
+    def dialog(self) -> Locator:
+        """The question that is asked before something is done."""
+        return self.page.locator("#sr-dialog[open]")
+
+    @property
+    def shelf(self) -> Locator:
+        """What is said of the chosen collection."""
+        return self.page.locator("#sr-collection-card .sr-shelf")
 
     def upload(self, files: Path | FilePayload | Sequence[Path] | Sequence[FilePayload]) -> None:
         self.page.locator("#sr-upload input[type=file]").set_input_files(files)
 
-    def wait_for_job(self, name: str, state: str) -> Locator:
-        """Wait until an upload is in this state; the line that says so."""
-        job = self.jobs.filter(has_text=name).first
-        expect(job.locator(".sr-badge")).to_have_text(state, timeout=PATIENCE_MS)
-        return job
+    def row(self, name: str) -> Locator:
+        """The document of this title or file name."""
+        return self.rows.filter(has_text=name)
 
-    def choose_document(self, source: str) -> None:
-        self._choose("#sr-document", source)
+    def job(self, name: str) -> Locator:
+        """The newest upload of this name that is no document."""
+        return self.jobs.filter(has_text=name).first
+
+    def wait_for_job(self, name: str, state: str) -> Locator:
+        """Wait until an upload is in this state; the line that says so, which is a document's if it is ready."""
+        if state == "ready":
+            expect(self.row(name)).to_be_visible(timeout=PATIENCE_MS)
+            return self.row(name)
+        expect(self.job(name).locator(".sr-badge")).to_have_text(state, timeout=PATIENCE_MS)
+        return self.job(name)
+
+    def do(self, where: Locator, button: str) -> None:
+        """Press a button within a line; its name begins so for a screen reader."""
+        where.get_by_role("button", name=re.compile(f"^{re.escape(button)}\\b")).click()
+
+    def confirm(self, answer: str) -> None:
+        """Answer the question that is asked."""
+        self.dialog.get_by_role("button", name=answer, exact=True).click()
+        expect(self.dialog).to_have_count(0)
 
     def delete_document(self, source: str) -> None:
-        row = self.rows.filter(has_text=source)
-        self.choose_document(source)
-        self.page.locator("#sr-delete-document").click()
-        expect(row).to_have_count(0)
+        self.do(self.row(source), "Delete")
+        self.confirm("Delete")
+        expect(self.row(source)).to_have_count(0)
+
+    @property
+    def chunks(self) -> Locator:
+        """The chunks of the document that was chosen."""
+        return self.page.locator("#sr-chunks li")
+
+    def show_chunks(self, source: str) -> None:
+        title = self.row(source).locator(".sr-file-title").inner_text()
+        self.do(self.row(source), "Chunks")
+        expect(self.page.locator("#sr-chunks h3")).to_contain_text(title)
+
+    def choose_shelf(self, name: str) -> None:
+        """Choose a collection in the Documents tab."""
+        self._choose("#sr-documents-collection", name)
+        expect(self.page.locator("#sr-documents-collection input")).to_have_value(re.compile(re.escape(name)))
+
+    def make_shelf(self, title: str, description: str = "") -> None:
+        """Make a collection and choose it."""
+        self.do(self.shelf, "New")
+        self.page.locator("#sr-collection-title input, #sr-collection-title textarea").fill(title)
+        self.page.locator("#sr-collection-description textarea").fill(description)
+        self.page.locator("#sr-collection-save").click()
+        expect(self.page.locator("#sr-documents-collection input")).to_have_value(
+            re.compile(re.escape(title))
+        )
 
     def _choose(self, dropdown: str, option: str) -> None:
         self.page.locator(f"{dropdown} input").click()

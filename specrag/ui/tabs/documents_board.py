@@ -120,7 +120,9 @@ class Board:
         if view.sent.get("chunks") == hash(shown):
             return view, Unread(shown)
         page = chunks_of(self._startup.parts.store, collection, known, view.chunks_page)
-        html = document_cards.chunks_list(known, page, focus=str(view.chunks_turn or ""))
+        html = document_cards.chunks_list(
+            known, page, focus=f"chunks-{view.chunks_turn}" if view.chunks_turn else ""
+        )
         return replace(view, chunks_page=page.page), Drawn(shown, html)
 
     def _unready(self, desk: Desk, values: Values) -> tuple[View, Values]:
@@ -181,7 +183,7 @@ def _list(page: Leaf[DocumentInfo], shelf: Shelf, jobs: Sequence[JobState], desk
             for job in jobs
             if job.state == "ready" and job.document_id and job.message
         },
-        focus=str(view.list_turn or ""),
+        focus=f"documents-{view.list_turn}" if view.list_turn else "",
     )
 
 
