@@ -136,9 +136,7 @@ class Parts:
         """Remove kept files whose documents are gone; only before anything is being added."""
         if self.originals is not None:
             store = self.store
-            self.originals.sweep(
-                {name: {item.id for item in store.documents(name)} for name in store.collections()}
-            )
+            self.originals.sweep({name: set(store.editions(name)) for name in store.collections()})
 
     @cached_property
     def library(self) -> Library:

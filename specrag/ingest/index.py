@@ -207,7 +207,7 @@ class Indexer:
         del data
         known = self.store.find(request.collection, identity)
         if known is not None and not (request.refresh and known.chunker != self._chunker.fingerprint):
-            return self._result("duplicate", known, request)
+            return self._result("duplicate", known, request, replaced=self._replaced(known, request))
         document = self._reader.read(
             request.path,
             request.name,
@@ -221,8 +221,14 @@ class Indexer:
         known_here = known is not None
         with self._keeping.kept(request.collection, made.id, request.path, request.name, known=known_here):
             self.store.add(request.collection, made, chunks, vectors)
-        replaced = self._keeping.replace_older(request.collection, made) if request.replace else ()
+        replaced = self._replaced(made, request)
         return self._result("ready", made, request, warning=warning_of(document), replaced=replaced)
+
+    def _replaced(self, made: DocumentInfo, request: "_Request") -> tuple[str, ...]:
+        """Remove older documents of the name, also where a killed process had come to the new one only."""
+        if not request.replace or made.source != request.name:
+            return ()
+        return self._keeping.replace_older(request.collection, made)
 
     def _described(
         self, document: Document, size: int, request: "_Request"

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal, TypeAlias
 
+from specrag.ingest.ocr import warning as by_ocr
 from specrag.types import Document
 
 Status: TypeAlias = Literal["ready", "duplicate", "failed"]
@@ -40,11 +41,16 @@ def silent(_stage: str, _done: int, _total: int) -> None:
 
 
 def warning_of(document: Document) -> str | None:
-    """Scanned pages between others; an empty sheet or slide is nothing to tell."""
+    """Pages that OCR has read, and pages that hold no text; an empty sheet or slide is nothing to tell."""
+    return " ".join(filter(None, (by_ocr(document.encoding), _without_text(document)))) or None
+
+
+def _without_text(document: Document) -> str | None:
     empty = [str(page.number) for page in document.pages if not page.text.strip()]
     if not empty or document.media_type != "application/pdf":
         return None
     listed = ", ".join(empty[:_FEW]) + (" and others" if len(empty) > _FEW else "")
     return (
-        f"{len(empty)} of {len(document.pages)} pages have no text (page {listed}); run OCR to include them."
+        f"{len(empty)} of {len(document.pages)} pages have no text (page {listed}); if they are scans, OCR"
+        " reads them (requirements-ocr.txt)."
     )

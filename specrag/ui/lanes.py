@@ -28,7 +28,7 @@ FAINT: Final = frozenset({"wait", "search", "read"})
 KEYS: Final[tuple[tuple[BarKind, ...], ...]] = (("wait",), ("search", "read"), ("note", "decode"))
 """Kinds of bars that look alike, for the key of the timeline."""
 
-_DETAILS: Final = frozenset({"embed", "search", "evidence"})
+_DETAILS: Final = frozenset({"embed", "search", "fuse", "rerank", "evidence"})
 """Parts of a step; the waterfall shows them, the timeline shows the step."""
 _WRITTEN: Final = frozenset({"answer", "fallback", "synthesise"})
 """Steps in which one model writes the answer itself."""
