@@ -126,7 +126,7 @@ class Viewer:
             evidence: sentences of the passage, in order, which are marked within it.
             part: page to show instead of the passage's, from 0; one that is not there is the nearest.
             at: where the text of a long page is to begin, in code points, instead of around the passage.
-            draw: False leaves the image out, for an answer at once.
+            draw: False leaves out an image that is still to be drawn, for an answer at once.
 
         Raises:
             StoreError: the document is not there, nor another one of its name that holds the passage.
@@ -152,7 +152,7 @@ class Viewer:
             drawable=self._file(collection, document) is not None,
             replaced=document.id != document_id,
         )
-        return self._drawn(collection, view, passage, evidence) if draw and view.drawable else view
+        return self._drawn(collection, view, passage, evidence, draw=draw) if view.drawable else view
 
     def _found(
         self, collection: str, document_id: str, passage: Passage | Chunk | None
@@ -187,7 +187,13 @@ class Viewer:
         return part + 1 if _is_drawn(document) else None
 
     def _drawn(
-        self, collection: str, view: PageView, passage: Passage | Chunk | None, evidence: Sequence[str]
+        self,
+        collection: str,
+        view: PageView,
+        passage: Passage | Chunk | None,
+        evidence: Sequence[str],
+        *,
+        draw: bool,
     ) -> PageView:
         path, reading = self._file(collection, view.document), self._reading
         if path is None or reading is None:
@@ -196,6 +202,8 @@ class Viewer:
         told = passage.text if passage and view.marked else ""
         marked = tuple(evidence) if told else ()
         key = (collection, view.document, number, told, marked)
+        if not draw:
+            return replace(view, image=self._images.known(key))
         try:
             image = self._images.get(
                 key,
@@ -222,12 +230,17 @@ class _Recent(Generic[K, V]):
         self._kept: OrderedDict[K, V] = OrderedDict()
         self._lock = threading.Lock()
 
-    def get(self, key: K, make: Callable[[], V]) -> V:
-        """The value of a key, made if it is not kept; two callers at once may both make it."""
+    def known(self, key: K) -> V | None:
+        """The value of a key, if it is kept."""
         with self._lock:
             if key in self._kept:
                 self._kept.move_to_end(key)
-                return self._kept[key]
+            return self._kept.get(key)
+
+    def get(self, key: K, make: Callable[[], V]) -> V:
+        """The value of a key, made if it is not kept; two callers at once may both make it."""
+        if (kept := self.known(key)) is not None:
+            return kept
         value = make()
         with self._lock:
             self._kept[key] = value

@@ -302,7 +302,8 @@ def test_a_pdf_is_drawn_with_what_is_to_be_marked_on_it(store: ChromaStore, tmp_
     view = viewer.open(COLLECTION, cited.document_id, passage=cited, evidence=evidence)
     assert view.image
     assert view.image.data == b"page 2"
-    viewer.open(COLLECTION, cited.document_id, passage=cited, evidence=evidence)
+    again = viewer.open(COLLECTION, cited.document_id, passage=cited, evidence=evidence, draw=False)
+    assert again.image == view.image, "what is drawn already comes at once"
     turned = viewer.open(COLLECTION, cited.document_id, passage=cited, evidence=evidence, part=2)
     assert turned.image, "a page without text can be looked at"
     assert drawer.asked == [(2, cited.text, tuple(evidence)), (3, "", ())], "a page is drawn once"

@@ -57,8 +57,8 @@ REF: Ref = refs_of(SELECTED, "ask")["p2"]
 TARGET = Target(id="run-1:p2", ref=REF)
 
 
-def page(view: PageView = VIEW, target: Target = TARGET, *, drawing: bool = False) -> str:
-    return cards.page_card(view, target, key="7", drawing=drawing)
+def page(view: PageView = VIEW, target: Target = TARGET) -> str:
+    return cards.page_card(view, target, key="7")
 
 
 def button(html: str, action: str) -> Element:
@@ -154,13 +154,16 @@ def test_a_drawn_page_has_its_marks_at_their_places_and_words_for_who_cannot_see
 
 
 def test_while_a_page_is_drawn_its_place_is_kept() -> None:
-    html = page(drawing=True)
+    html = page()
     assert find(html, "sr-drawing")
+    assert "disabled" not in button(html, "leaf-draw").attributes, "the sheet asks for the image by itself"
+    assert "disabled" in button(page(replace(VIEW, image=IMAGE)), "leaf-draw").attributes, "and only once"
     assert not find(html, "img")
     assert "sr-has-image" in find(html, "sr-sheet")[0].classes
     failed = page(replace(VIEW, image_error="Page 3 cannot be drawn."))
     assert find(failed, "sr-notice")[0].text == "Page 3 cannot be drawn. The text is shown instead."
     assert "sr-has-image" not in find(failed, "sr-sheet")[0].classes
+    assert "disabled" in button(failed, "leaf-draw").attributes
 
 
 @pytest.mark.parametrize("media_type", ["image/svg+xml", "text/html", 'image/png" onload="x'])
@@ -232,7 +235,7 @@ def _sheets() -> dict[str, str]:
     return {
         "opening": cards.opening(),
         "page": page(replace(VIEW, image=IMAGE)),
-        "drawing": page(drawing=True),
+        "drawing": page(),
         "text": page(replace(VIEW, drawable=False)),
         "document": page(target=Target(id="document:d1")),
         "evil": page(evil, target),

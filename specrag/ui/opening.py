@@ -6,7 +6,6 @@ of a passage may be shown to whoever may see the run.
 """
 
 import asyncio
-from collections.abc import AsyncGenerator
 from contextlib import aclosing
 from dataclasses import dataclass
 from typing import Final
@@ -24,7 +23,10 @@ from specrag.viewer import PageView, Viewer
 from specrag.visitors import Visitor
 
 OPEN: Final = "open"
-TURNS: Final = frozenset({"leaf-back", "leaf-on", "leaf-to", "leaf-passage", "leaf-earlier", "leaf-later"})
+DRAW: Final = "leaf-draw"
+TURNS: Final = frozenset(
+    {DRAW, "leaf-back", "leaf-on", "leaf-to", "leaf-passage", "leaf-earlier", "leaf-later"}
+)
 """What a button of the sheet asks for; its value says which part, and where in its text."""
 _DOCUMENT: Final = "document"
 _LOOK_S: Final = 0.25
@@ -55,8 +57,10 @@ class Opener:
         self._viewer = viewer
         self._runs = runs
 
-    async def sheets(self, who: Visitor, act: Act, collection: str, key: str) -> AsyncGenerator[str]:
-        """The sheet with the page's text, and once more with its image if it has one; or with a sentence.
+    async def sheet(self, who: Visitor, act: Act, collection: str, key: str) -> str:
+        """The sheet with what was asked for, or with a sentence.
+
+        A page that can be drawn comes with its text first; the sheet then asks for the drawing by itself.
 
         Args:
             who: asks.
@@ -66,27 +70,21 @@ class Opener:
         """
         try:
             wanted = await self._wanted(act, collection)
-            async with aclosing(self._pages(who, wanted, act, key)) as pages:
-                async for page in pages:
-                    yield page
+            return await self._page(who, wanted, act, key)
         except SpecragError as error:
-            yield cards.failed_card(str(error), key=key)
+            return cards.failed_card(str(error), key=key)
 
-    async def _pages(self, who: Visitor, wanted: _Wanted, act: Act, key: str) -> AsyncGenerator[str]:
+    async def _page(self, who: Visitor, wanted: _Wanted, act: Act, key: str) -> str:
         target = wanted.target
         try:
-            view = await asyncio.to_thread(self._open, who, wanted, act, draw=False)
+            view = await asyncio.to_thread(self._open, who, wanted, act)
         except StoreError as error:
             if target.ref is None:
                 raise
-            yield cards.lost_card(target.ref.passage, wanted.told, target, str(error), key=key)
-            return
-        yield cards.page_card(view, target, key=key, drawing=view.drawable)
-        if view.drawable:
-            view = await asyncio.to_thread(self._open, who, wanted, act, draw=True)
-            yield cards.page_card(view, target, key=f"{key}-drawn")
+            return cards.lost_card(target.ref.passage, wanted.told, target, str(error), key=key)
+        return cards.page_card(view, target, key=key)
 
-    def _open(self, who: Visitor, wanted: _Wanted, act: Act, *, draw: bool) -> PageView:
+    def _open(self, who: Visitor, wanted: _Wanted, act: Act) -> PageView:
         self._library.check_readable(who, wanted.collection)
         part, at = _place(act)
         return self._viewer.open(
@@ -96,7 +94,7 @@ class Opener:
             evidence=wanted.evidence,
             part=part,
             at=at,
-            draw=draw,
+            draw=act.action == DRAW,
         )
 
     async def _wanted(self, act: Act, collection: str) -> _Wanted:

@@ -59,6 +59,7 @@
     key = now;
     delete place.dataset.srWaiting;
     aim = null;
+    place.querySelector('[data-sr-action="leaf-draw"]').click(); // it is off where there is nothing to draw
     const image = place.querySelector(".sr-leaf img");
     if (image && !image.complete) image.addEventListener("load", reveal, { once: true });
     requestAnimationFrame(reveal);

@@ -56,6 +56,7 @@ class _Sheet:
     """Part that the passage stands on, if another one is shown."""
     back_page: str = ""
     pieces: tuple[Piece, ...] = ()
+    start: int = 0
     earlier: int | None = None
     later: int | None = None
     stretch: str = ""
@@ -75,8 +76,8 @@ def opening() -> str:
     return _rendered(_Sheet(key="0"))
 
 
-def page_card(view: PageView, target: Target, *, key: str, drawing: bool = False) -> str:
-    """A page of a document. `key` differs between any two sheets; `drawing`: the image comes later."""
+def page_card(view: PageView, target: Target, *, key: str) -> str:
+    """A page of a document; one that is still to be drawn asks for it. `key` differs between sheets."""
     shown = _Sheet(
         key=key,
         target=target.id,
@@ -93,7 +94,8 @@ def page_card(view: PageView, target: Target, *, key: str, drawing: bool = False
         earlier=max(0, view.start - (view.end - view.start)) if view.start else None,
         later=view.end if view.end < view.characters else None,
         stretch=f"Characters {view.start + 1:,} to {view.end:,} of {view.characters:,}",
-        drawing=drawing,
+        drawing=view.drawable and view.image is None and view.image_error is None,
+        start=view.start,
         marked=view.marked,
     )
     return _rendered(_with_ref(_with_image(shown, view.image), target.ref))

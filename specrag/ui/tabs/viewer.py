@@ -2,8 +2,6 @@
 
 import itertools
 from collections import OrderedDict
-from collections.abc import AsyncGenerator
-from contextlib import aclosing
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
@@ -59,25 +57,23 @@ class _Events:
         self._keys = itertools.count(1)
         self._latest: OrderedDict[str, str] = OrderedDict()
 
-    async def act(self, message: str, collection: str, request: gr.Request) -> AsyncGenerator[Any]:
-        """Show what was asked for; what the same page asked for before is given up."""
+    async def act(self, message: str, collection: str, request: gr.Request) -> Any:
+        """Show what was asked for, unless the same page has asked for something else meanwhile.
+
+        One answer for each message: Gradio sends the second answer of a generator as a change of the first,
+        and mixes up two generators that write to one component.
+        """
         act = parse(message)
         if act is None or (act.action != OPEN and act.action not in TURNS):
-            yield gr.skip()
-            return
+            return gr.skip()
         key, session = str(next(self._keys)), request.session_hash or ""
         self._remember(session, key)
         if not self._startup.state.ready:
-            yield cards.failed_card(self._startup.state.message, key=key)
-            return
+            return cards.failed_card(self._startup.state.message, key=key)
         parts = self._startup.parts
         opener = Opener(library=parts.library, viewer=parts.viewer, runs=parts.runs)
-        who = visitor_of(request, parts.settings)
-        async with aclosing(opener.sheets(who, act, str(collection), key)) as sheets:
-            async for sheet in sheets:
-                if self._latest.get(session) != key:
-                    return
-                yield sheet
+        sheet = await opener.sheet(visitor_of(request, parts.settings), act, str(collection), key)
+        return sheet if self._latest.get(session) == key else gr.skip()
 
     def _remember(self, session: str, key: str) -> None:
         self._latest[session] = key
