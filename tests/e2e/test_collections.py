@@ -97,7 +97,7 @@ def test_a_collection_goes_out_as_one_file_and_comes_back(owner: Visitor, tmp_pa
 def test_a_file_that_is_no_export_is_refused_in_a_sentence(owner: Visitor) -> None:
     _import(owner, {"name": "notes.zip", "mimeType": "application/zip", "buffer": b"PK\x03\x04 nothing"})
     expect(owner.page.locator("#sr-documents-message .sr-notice-error")).to_contain_text(
-        "notes.zip", timeout=PATIENCE_MS
+        "cannot be imported", timeout=PATIENCE_MS
     )
     expect(owner.page.locator("#sr-stop-import")).to_be_hidden()
 

@@ -81,7 +81,7 @@ def test_a_file_on_its_way_survives_a_reload_and_is_seen_in_another_tab(
     owner.upload([_long("weir.txt"), _text("after.txt", "The Halden weir has two gates.")])
     job = owner.job("weir.txt")
     expect(job.get_by_role("progressbar")).to_be_visible(timeout=PATIENCE_MS)
-    expect(owner.job("after.txt")).to_contain_text("next in line")
+    expect(owner.job("after.txt")).to_contain_text("1 file before it")
     owner.reload()
     owner.go_to("Documents")
     owner.choose_shelf("Lists")

@@ -322,7 +322,7 @@ class Visitor:
     def choose_shelf(self, name: str) -> None:
         """Choose a collection in the Documents tab."""
         self._choose("#sr-documents-collection", name)
-        expect(self.page.locator("#sr-documents-collection input")).to_have_value(re.compile(re.escape(name)))
+        expect(self.page.get_by_label(f"Collection {name}")).to_be_visible()
 
     def make_shelf(self, title: str, description: str = "") -> None:
         """Make a collection and choose it."""

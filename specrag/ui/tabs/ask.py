@@ -4,7 +4,7 @@ The run itself lives on the server (`runs.py`); this tab starts one, follows it 
 again after a reload, since the id is part of the address (`?run=`).
 """
 
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass
 from typing import Any
@@ -12,17 +12,19 @@ from typing import Any
 import gradio as gr
 
 from specrag.errors import SpecragError
-from specrag.library import OWN, SAMPLE
+from specrag.library import OWN, SAMPLE, documents_of
 from specrag.pipelines.base import Request, check_question
 from specrag.runs import REPLACED
 from specrag.sample import questions
 from specrag.shelves import OWN_TITLE, SAMPLE_TITLE
 from specrag.startup import Startup
+from specrag.types import DocumentInfo
 from specrag.ui import cards
 from specrag.ui.live import COLOURS, NAMES, TICK_S, Show, Updates, colour_of, follow, header, startup_progress
 from specrag.ui.options import run_settings
 from specrag.ui.tabs import how
 from specrag.ui.who import visitor_of
+from specrag.visitors import Visitor
 
 REMEMBER_RUN = """(id) => {
   if (!id) return;
@@ -38,6 +40,7 @@ class AskTab:
 
     question: gr.Textbox
     collection: gr.Dropdown
+    only: gr.Dropdown
     ask: gr.Button
     stop: gr.Button
     examples: gr.Column
@@ -86,6 +89,16 @@ def build(startup: Startup) -> AskTab:
             scale=0,
             min_width=260,
         )
+        only = gr.Dropdown(
+            choices=[],
+            value=[],
+            multiselect=True,
+            label="Only these documents (none: all)",
+            elem_id="sr-only",
+            visible=False,
+            scale=0,
+            min_width=260,
+        )
         with gr.Column(elem_id="sr-examples", scale=1) as examples:
             buttons = tuple(
                 gr.Button(item.question, size="sm", elem_classes="sr-example") for item in questions()
@@ -112,6 +125,7 @@ def build(startup: Startup) -> AskTab:
     return AskTab(
         question=question,
         collection=collection,
+        only=only,
         ask=ask,
         stop=stop,
         examples=examples,
@@ -137,7 +151,7 @@ def wire(page: gr.Blocks, tab: AskTab, startup: Startup, top: gr.HTML) -> None:
     loading = page.load(events.load, None, tab.live, **quiet)
     asking: dict[str, Any] = {
         "fn": events.ask,
-        "inputs": [tab.question, tab.collection, tab.colour, tab.own_run, *tab.how.inputs],
+        "inputs": [tab.question, tab.collection, tab.only, tab.colour, tab.own_run, *tab.how.inputs],
         "outputs": tab.live,
         "cancels": loading,  # a run that the page followed by its link no longer writes to it
         "trigger_mode": "multiple",  # a new question replaces the one that is being answered
@@ -146,7 +160,7 @@ def wire(page: gr.Blocks, tab: AskTab, startup: Startup, top: gr.HTML) -> None:
     scope: dict[str, Any] = {
         "fn": events.choose,
         "inputs": tab.collection,
-        "outputs": [tab.examples, top],
+        "outputs": [tab.examples, top, tab.only],
         **quiet,
     }
     tab.ask.click(**asking)
@@ -167,8 +181,15 @@ class _Events:
     def __init__(self, startup: Startup) -> None:
         self._startup = startup
 
-    async def ask(
-        self, request: gr.Request, question: str, collection: str, colour: str, own_run: str, *chosen: Any
+    async def ask(  # noqa: PLR0917 - gradio passes the inputs in their order
+        self,
+        request: gr.Request,
+        question: str,
+        collection: str,
+        only: list[str] | None,
+        colour: str,
+        own_run: str,
+        *chosen: Any,
     ) -> AsyncGenerator[Updates]:
         """Start a run and follow it; a run of this page that still goes on is stopped first."""
         show = Show(colour)
@@ -184,7 +205,7 @@ class _Events:
             yield show.failed(str(error))
             return
         await parts.runs.stop(own_run, reason=REPLACED)
-        asked = Request(question=question, collection=collection)
+        asked = Request(question=question, collection=collection, documents=documents_from(only))
         run_id = parts.runs.start(parts.pipeline(name, settings), asked)
         async with aclosing(follow(self._startup, run_id, show)) as updates:
             async for update in updates:
@@ -216,6 +237,29 @@ class _Events:
                     return cards.answer_card(trace, colour=chosen), cards.board(trace, colour=chosen)
         return gr.skip(), gr.skip()
 
-    def choose(self, collection: str, request: gr.Request) -> tuple[Any, str]:
+    def choose(self, collection: str, request: gr.Request) -> tuple[Any, str, Any]:
         who = visitor_of(request, self._startup.settings)
-        return gr.update(visible=collection == SAMPLE), header(self._startup, collection, who)
+        examples = gr.update(visible=collection == SAMPLE)
+        return examples, header(self._startup, collection, who), self._only(who, collection)
+
+    def _only(self, who: Visitor, collection: str) -> Any:
+        """The documents of a collection, to choose from; nothing is chosen of another one."""
+        if not self._startup.state.ready:
+            return gr.skip()
+        parts = self._startup.parts
+        try:
+            parts.library.check_readable(who, collection)
+            known = documents_of(parts.store, collection)
+        except SpecragError:
+            known = []
+        return gr.update(choices=document_choices(known), value=[], visible=len(known) > 1)
+
+
+def document_choices(documents: Sequence[DocumentInfo]) -> list[tuple[str, str]]:
+    """Documents as a person chooses them, by title and file name, and their ids."""
+    return [(f"{item.title} ({item.source})", item.id) for item in documents]
+
+
+def documents_from(chosen: object) -> tuple[str, ...]:
+    """Ids of documents, whatever a client may have sent; the store knows no others than its own."""
+    return tuple(item for item in chosen if isinstance(item, str)) if isinstance(chosen, list) else ()

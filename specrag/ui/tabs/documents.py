@@ -214,7 +214,7 @@ class _Wiring:
         tab, panel = self._tab, self._tab.panel
         mine = [getattr(tab, name) for name in DocumentsTab.__slots__ if name != "panel"]
         theirs = [getattr(panel, name) for name in collections.CollectionsPanel.__slots__]
-        return [*mine, *theirs, self._asking.collection, self._top]
+        return [*mine, *theirs, self._asking.collection, self._asking.only, self._top]
 
     def _updates(self, view: View, values: Values) -> Updates:
         """What gradio is to send; values of the same component join."""
@@ -230,6 +230,8 @@ class _Wiring:
         """What a value changes; most are simply what the component of their name shows."""
         if name == "form":
             return self._form(*value)
+        if name == "only":
+            return [(self._asking.only, {"choices": list(value), "visible": len(value) > 1})]
         component, prop = self._targets.get(name, (None, "value"))
         if component is None:
             component = getattr(self._tab, name)

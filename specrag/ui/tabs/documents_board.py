@@ -22,6 +22,7 @@ from specrag.ui import cards, document_cards
 from specrag.ui.document_cards import JobView, ReindexView
 from specrag.ui.listing import SHOWN, Leaf, leaf, listed
 from specrag.ui.live import header
+from specrag.ui.tabs.ask import document_choices
 from specrag.ui.tabs.documents_desk import Desk, Values, View
 
 FORMATS = (
@@ -84,6 +85,7 @@ class Board:
             "upload": not shelf.read_only,
             "uploads": self._uploads(jobs, names),
             "documents": _list(page, replace(shelf, documents=len(documents)), jobs, desk, view),
+            "only": self._only(asked, shelf.name, documents),
             "tools": len(documents) > 1,
             "said": _said(jobs, desk.view.ended),
             "top": header(self._startup, asked, desk.who),
@@ -91,6 +93,11 @@ class Board:
         }
         view, chunks = self._chunks(view, shelf.name, documents)
         return view, values | {"chunks": chunks}
+
+    def _only(self, asked: str, shown: str, documents: Sequence[DocumentInfo]) -> Any:
+        """What the Ask tab offers to look in, which is not always the collection that is shown here."""
+        known = documents if asked == shown else documents_of(self._startup.parts.store, asked)
+        return tuple(document_choices(known))
 
     def _limits(self, shelf: Shelf) -> str:
         return document_cards.limits(self._startup.settings, FORMATS, writable=not shelf.read_only)
