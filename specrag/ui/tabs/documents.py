@@ -172,8 +172,12 @@ class _Wiring:
         return self._updates(*self._events.search(self._events.desk(inputs, request)))
 
     def _act(self, request: gr.Request, text: str, *inputs: Any) -> Iterator[Updates]:
+        answered = False
         for view, values in self._events.act(self._events.desk(inputs, request), text):
+            answered = True
             yield self._updates(view, values)
+        if not answered:  # gradio takes a generator without an answer for one that empties every output
+            yield tuple(gr.skip() for _ in self._outputs())
 
     def _upload(
         self, request: gr.Request, files: list[str] | None, replacing: bool, password: str, *inputs: Any
