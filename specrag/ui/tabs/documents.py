@@ -177,7 +177,7 @@ class _Wiring:
             answered = True
             yield self._updates(view, values)
         if not answered:  # gradio takes a generator without an answer for one that empties every output
-            yield tuple(gr.skip() for _ in self._outputs())
+            yield {self._top: gr.skip()}
 
     def _upload(
         self, request: gr.Request, files: list[str] | None, replacing: bool, password: str, *inputs: Any
