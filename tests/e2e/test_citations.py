@@ -234,6 +234,23 @@ def test_a_text_without_pages_is_shown_with_its_passage_in_view(arrive: Arrive) 
         sheet.close()
 
 
+def test_a_document_is_opened_from_its_list_at_its_first_page(reader: Visitor, sheet: Sheet) -> None:
+    """Clicks on citations once emptied the list behind them, which hears of all clicks."""
+    cited(reader).click()
+    expect(sheet.said).to_contain_text("Page 4")
+    sheet.close()
+    reader.go_to("Documents")
+    row = reader.row("corvale.pdf")
+    expect(row).to_be_visible()
+    row.get_by_role("button", name=re.compile("^Open")).click()
+    expect(sheet.said).to_have_text("Page 1 of 5.")
+    expect(sheet.image).to_be_visible()
+    expect(sheet.text.locator("mark")).to_have_count(0)
+    sheet.close()
+    expect(row.get_by_role("button", name=re.compile("^Open"))).to_be_focused()
+    reader.go_to("Ask")
+
+
 def test_the_citation_of_a_deleted_document_still_shows_its_sentence(reader: Visitor, sheet: Sheet) -> None:
     """The last test of this file: it deletes what the others read."""
     reader.go_to("Documents")
