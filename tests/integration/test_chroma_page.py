@@ -13,7 +13,9 @@ from specrag.models.scripted import ScriptedModel
 from specrag.sample import ensure_sample
 from specrag.startup import Startup
 from specrag.ui.live import header
-from specrag.ui.tabs.documents import _Events
+from specrag.ui.tabs.documents_board import Board
+from specrag.ui.tabs.documents_desk import Desk, View
+from specrag.visitors import OPERATOR
 from tests.chroma_process import ChromaProcess
 
 pytestmark = pytest.mark.integration
@@ -37,14 +39,15 @@ def test_a_server_that_is_away_is_a_sentence_on_the_page_until_it_is_back(
     startup.parts = parts = Parts(settings, drafter=model, verifier=model)
     startup.begin()
     assert startup.wait(60).ready
-    events = _Events(startup)
+    board = Board(startup)
+    desk = Desk(who=OPERATOR, collection=SAMPLE, search="", sort="", asked=OWN, view=View())
     mortal.kill()
-    for shown in (events.refresh(SAMPLE, OWN)[1], header(startup, SAMPLE)):
+    for shown in (board.draw(desk)[1]["documents"], header(startup, SAMPLE)):
         assert f"The Chroma server at {mortal.url} cannot be reached" in shown
     with pytest.raises(StoreUnreachable):  # which the start takes as a reason to try again
         ensure_sample(parts.indexer)
     mortal.start()
-    assert ".md" in events.refresh(SAMPLE, OWN)[1]
+    assert ".md" in board.draw(desk)[1]["documents"]
     assert "cannot be reached" not in header(startup, SAMPLE)
     ensure_sample(parts.indexer)
     parts.close()
