@@ -5,7 +5,9 @@ row counts only while the newest line of its document names its edition. A line 
 one document mean that the older edition has just been replaced. The vectors of this collection mean nothing.
 """
 
+import threading
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -33,32 +35,73 @@ class Line:
 class Catalogue:
     """Lines by collection and document."""
 
-    def __init__(self, lines: "Collection") -> None:
+    def __init__(self, lines: "Collection", *, alone: bool = False) -> None:
+        """Look into the collection of lines.
+
+        Args:
+            lines: where they are kept.
+            alone: nobody else writes them, so what was read need not be read again for every question.
+        """
         self._lines = lines
+        self._known: dict[str, tuple[Line, ...]] | None = {} if alone else None
+        """All lines of collections, newest first."""
+        self._writes = 0
+        self._lock = threading.Lock()
 
     def put(self, collection: str, document: DocumentInfo, edition: str, stamp: int) -> None:
         """Write a line."""
-        self._lines.upsert(
-            ids=[_key(collection, document.id, edition)],
-            embeddings=np.ones((1, 1), dtype=np.float32),
-            metadatas=[records.document_record(collection, document, edition, stamp)],
-        )
+        with self._writing(collection):
+            self._lines.upsert(
+                ids=[_key(collection, document.id, edition)],
+                embeddings=np.ones((1, 1), dtype=np.float32),
+                metadatas=[records.document_record(collection, document, edition, stamp)],
+            )
 
     def remove(self, collection: str, document_id: str, edition: str) -> None:
         """Remove a line; one that is not there is no error."""
-        self._lines.delete(ids=[_key(collection, document_id, edition)])
+        with self._writing(collection):
+            self._lines.delete(ids=[_key(collection, document_id, edition)])
 
     def clear(self, collection: str) -> None:
         """Remove all lines of a collection."""
-        self._lines.delete(where={"collection": collection})
+        with self._writing(collection):
+            self._lines.delete(where={"collection": collection})
 
     def lines(self, collection: str, document_ids: Iterable[str] | None = None) -> list[Line]:
         """The lines of a collection, or of some documents in it; the newest of a document comes first."""
+        if document_ids is not None:
+            return self._read(collection, document_ids)
+        with self._lock:
+            known, writes = (self._known or {}).get(collection), self._writes
+        if known is not None:
+            return list(known)
+        found = self._read(collection, None)
+        with self._lock:
+            if self._known is not None and writes == self._writes:
+                self._known[collection] = tuple(found)
+        return found
+
+    def _read(self, collection: str, document_ids: Iterable[str] | None) -> list[Line]:
         found: list[Line] = []
         for where in _conditions(collection, document_ids):
             rows = self._lines.get(where=where, include=["metadatas"])["metadatas"] or []
             found += [_line(row) for row in rows if row["collection"] == collection]
         return sorted(found, key=_age, reverse=True)
+
+    @contextmanager
+    def _writing(self, collection: str) -> Iterator[None]:
+        """A write, before, during and after which nothing that was read of the collection is believed."""
+        self._forget(collection)
+        try:
+            yield
+        finally:
+            self._forget(collection)
+
+    def _forget(self, collection: str) -> None:
+        with self._lock:
+            self._writes += 1
+            if self._known is not None:
+                self._known.pop(collection, None)
 
     def newest(self, collection: str, document_ids: Iterable[str] | None = None) -> dict[str, Line]:
         """The line that counts of each document that is ready."""

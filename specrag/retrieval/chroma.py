@@ -241,7 +241,7 @@ class ChromaStore:
 
     def _prepare(self) -> None:
         silence_s = self._opened.silence_s
-        self._catalogue = Catalogue(make(self._client, CATALOGUE, {}))
+        self._catalogue = Catalogue(make(self._client, CATALOGUE, {}), alone=not self._opened.shared)
         notes = make(self._client, NOTES, {})
         self._underway = UnderWay(notes, clock=self._now, silence_s=silence_s)
         self._editions = Editions(self._catalogue, self._underway, self._directory.to_write)
