@@ -322,17 +322,16 @@ class Visitor:
     def choose_shelf(self, name: str) -> None:
         """Choose a collection in the Documents tab."""
         self._choose("#sr-documents-collection", name)
-        expect(self.page.get_by_label(f"Collection {name}")).to_be_visible()
+        expect(self.page.get_by_label(f"Collection {name}", exact=True)).to_be_visible()
 
     def make_shelf(self, title: str, description: str = "") -> None:
         """Make a collection and choose it."""
         self.do(self.shelf, "New")
+        expect(self.page.locator("#sr-collection-heading")).to_have_text("A new collection")
         self.page.locator("#sr-collection-title input, #sr-collection-title textarea").fill(title)
         self.page.locator("#sr-collection-description textarea").fill(description)
         self.page.locator("#sr-collection-save").click()
-        expect(self.page.locator("#sr-documents-collection input")).to_have_value(
-            re.compile(re.escape(title))
-        )
+        expect(self.page.get_by_label(f"Collection {title}", exact=True)).to_be_visible()
 
     def _choose(self, dropdown: str, option: str) -> None:
         self.page.locator(f"{dropdown} input").click()

@@ -47,6 +47,8 @@ class DocumentsTab:
     chunks: gr.HTML
     timer: gr.Timer
     view: gr.State
+    seen: gr.State
+    """The half of the view that the clock also writes; one that is late must not undo what was chosen."""
 
 
 def build(startup: Startup) -> DocumentsTab:
@@ -100,6 +102,7 @@ def build(startup: Startup) -> DocumentsTab:
         chunks=chunks,
         timer=gr.Timer(POLL_S, active=False),
         view=gr.State(View()),
+        seen=gr.State(View()),
     )
 
 
@@ -138,7 +141,7 @@ class _Wiring:
 
     def wire(self, page: gr.Blocks, act: gr.Textbox) -> None:
         tab, panel = self._tab, self._tab.panel
-        where = [panel.picker, tab.search, tab.sort, self._asking.collection, tab.view]
+        where = [panel.picker, tab.search, tab.sort, self._asking.collection, tab.view, tab.seen]
         quiet: dict[str, Any] = {
             "outputs": self._outputs(),
             "show_progress": "hidden",
@@ -147,11 +150,13 @@ class _Wiring:
         page.load(self._load, where, **quiet)
         tab.timer.tick(self._tick, where, **quiet)
         act.input(self._act, [act, *where], trigger_mode="multiple", **quiet)
-        panel.picker.input(self._choose, where, **quiet)
+        panel.picker.input(self._choose, where, trigger_mode="always_last", **quiet)
         # its input event knows nothing of what is pasted or erased
         tab.search.change(self._search, where, **quiet)
-        tab.sort.input(self._search, where, **quiet)
-        tab.upload.upload(self._upload, [tab.upload, tab.replacing, tab.password, *where], **quiet)
+        tab.sort.input(self._search, where, trigger_mode="always_last", **quiet)
+        tab.upload.upload(
+            self._upload, [tab.upload, tab.replacing, tab.password, *where], trigger_mode="multiple", **quiet
+        )
         form = [panel.title, panel.description, *where]
         gr.on([panel.save.click, panel.title.submit], self._save, form, **quiet)
         panel.close.click(self._close, where, **quiet)
@@ -163,7 +168,9 @@ class _Wiring:
         return self._updates(*self._events.load(self._events.desk(inputs, request)))
 
     def _tick(self, request: gr.Request, *inputs: Any) -> Updates:
-        return self._updates(*self._events.tick(self._events.desk(inputs, request)))
+        updates = self._updates(*self._events.tick(self._events.desk(inputs, request)))
+        del updates[self._tab.view]
+        return updates
 
     def _choose(self, request: gr.Request, *inputs: Any) -> Updates:
         return self._updates(*self._events.choose(self._events.desk(inputs, request)))
@@ -226,7 +233,7 @@ class _Wiring:
         for name, value in values.items():
             for component, change in self._update(name, value):
                 updates.setdefault(component, {}).update(change)
-        return {self._tab.view: view} | {
+        return {self._tab.view: view, self._tab.seen: view} | {
             component: gr.update(**change) for component, change in updates.items()
         }
 

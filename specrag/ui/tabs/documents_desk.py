@@ -1,7 +1,7 @@
 """Who looks at what in the Documents tab, and what has come of what they did: values, nothing else."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Final, Literal, TypeAlias
 
 from specrag.visitors import Visitor
@@ -53,6 +53,13 @@ class Outcome:
     """HTML; None leaves the message that stands there."""
     values: Mapping[str, Any] = field(default_factory=dict)
     """Further updates."""
+
+
+def joined(view: object, seen: object) -> View:
+    """A view as it was chosen, with what was last seen of it; a page that has just come has neither."""
+    chosen = view if isinstance(view, View) else View()
+    known = seen if isinstance(seen, View) else View()
+    return replace(chosen, ended=known.ended, reindexed=known.reindexed, sent=known.sent)
 
 
 def number(text: str) -> int:

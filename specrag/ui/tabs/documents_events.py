@@ -18,7 +18,7 @@ from specrag.startup import Startup
 from specrag.ui import acts, cards
 from specrag.ui.document_cards import counted
 from specrag.ui.tabs.documents_board import Board
-from specrag.ui.tabs.documents_desk import Desk, Outcome, Values, View, number
+from specrag.ui.tabs.documents_desk import Desk, Outcome, Values, View, joined, number
 from specrag.ui.who import visitor_of
 
 _SLOW = {"export": "The file is being put together."}
@@ -53,15 +53,15 @@ class Events:
         }
 
     def desk(self, inputs: tuple[Any, ...], request: gr.Request) -> Desk:
-        """What came with an event: collection, search, sort, collection of the Ask tab, view."""
-        collection, search, sort, asked, view = inputs
+        """What came with an event: collection, search, sort, the Ask tab's collection, view and what was seen."""
+        collection, search, sort, asked, view, seen = inputs
         return Desk(
             who=visitor_of(request, self._startup.settings),
             collection=collection if isinstance(collection, str) else "",
             search=search[:200] if isinstance(search, str) else "",
             sort=sort if isinstance(sort, str) else "",
             asked=asked if isinstance(asked, str) else "",
-            view=view if isinstance(view, View) else View(),
+            view=joined(view, seen),
         )
 
     def draw(self, desk: Desk, message: str | None = None) -> tuple[View, Values]:
