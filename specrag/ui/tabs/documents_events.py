@@ -53,7 +53,7 @@ class Events:
         }
 
     def desk(self, inputs: tuple[Any, ...], request: gr.Request) -> Desk:
-        """What came with an event: collection, search, sort, the Ask tab's collection, view and what was seen."""
+        """What came with an event, in the order in which the tab sends it."""
         collection, search, sort, asked, view, seen = inputs
         return Desk(
             who=visitor_of(request, self._startup.settings),
