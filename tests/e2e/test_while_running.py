@@ -107,7 +107,7 @@ def test_the_keyboard_is_enough(visitor: Visitor) -> None:
     visitor.question.focus()
     reached: list[str] = []
     assert _focus_is_visible(visitor)
-    for _ in range(3 + visitor.examples.count() + visitor.chips.count()):
+    for _ in range(4 + visitor.examples.count() + visitor.chips.count()):
         page.keyboard.press("Tab")
         reached.append(page.evaluate(_FOCUSED))
         assert _focus_is_visible(visitor), " ".join(reached)
