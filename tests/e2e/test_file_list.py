@@ -229,6 +229,7 @@ def test_it_fits_on_a_phone(arrive: Arrive, owner: Visitor, theme: Literal["ligh
     visitor.confirm("Cancel")
     visitor.do(visitor.shelf, "Delete")
     visitor.confirm("Delete it")
+    expect(visitor.outcome).to_contain_text("was deleted")
 
 
 def test_every_file_ends_as_it_must(owner: Visitor, shared_data: Path) -> None:
@@ -237,7 +238,9 @@ def test_every_file_ends_as_it_must(owner: Visitor, shared_data: Path) -> None:
     files: list[dict[str, Any]] = [json.loads(line) for line in lines]
     owner.make_shelf("Awkward")
     owner.upload([shared_data / "docs" / item["file"] for item in files])
-    expect(owner.page.locator("#sr-uploads h3").filter(has_text="way")).to_have_count(0, timeout=MANIFEST_MS)
+    under_way = owner.page.locator("#sr-uploads h3").filter(has_text="way")
+    expect(under_way).to_be_visible(timeout=PATIENCE_MS)
+    expect(under_way).to_have_count(0, timeout=MANIFEST_MS)
     owner.page.wait_for_timeout(1500)
     ready = set(owner.page.locator("#sr-documents-table .sr-file").all_inner_texts())
     refused = [*owner.jobs.all_inner_texts(), *owner.outcome.all_inner_texts()]
@@ -245,6 +248,7 @@ def test_every_file_ends_as_it_must(owner: Visitor, shared_data: Path) -> None:
     assert wrong == []
     owner.do(owner.shelf, "Delete")
     owner.confirm("Delete it")
+    expect(owner.outcome).to_contain_text("was deleted", timeout=PATIENCE_MS)
     owner.choose_shelf("Lists")
 
 
