@@ -34,10 +34,10 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
 from scripts.figures import say
 from specrag.config import Settings, load_settings
-from specrag.ingest.chunking import Chunker
+from specrag.ingest.chunks.chunking import Chunker
 from specrag.ingest.files import files_of
 from specrag.ingest.index import Indexer
-from specrag.ingest.reading import ReadingProcess
+from specrag.ingest.process.reading import ReadingProcess
 from specrag.ingest.vectors import Vectorizer
 from specrag.models.weights import Weights
 from specrag.retrieval.address import ChromaServer

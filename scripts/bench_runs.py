@@ -33,7 +33,7 @@ import asyncio, json, sys, time
 from contextlib import aclosing
 from specrag.build import Parts
 from specrag.config import load_settings
-from specrag.library import SAMPLE
+from specrag.library.library import SAMPLE
 from specrag.pipelines.base import Request
 from specrag.sample import ensure_sample, questions
 from specrag.tracing.trace import TraceFold
@@ -212,7 +212,7 @@ async def at_once(runs: int) -> dict[str, Any]:
 
 
 async def _one(parts: Any, question: str) -> dict[str, Any]:
-    from specrag.library import SAMPLE
+    from specrag.library.library import SAMPLE
     from specrag.pipelines.base import Request
     from specrag.tracing.trace import TraceFold
 

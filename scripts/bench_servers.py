@@ -31,7 +31,7 @@ from scripts.bench_engine import LINES, Case, cases_of, environment  # noqa: E40
 from scripts.figures import say, spread  # noqa: E402
 from specrag.build import Parts  # noqa: E402
 from specrag.config import load_settings  # noqa: E402
-from specrag.library import SAMPLE  # noqa: E402
+from specrag.library.library import SAMPLE  # noqa: E402
 from specrag.models.base import LanguageModel, Piece, ScoreRequest  # noqa: E402
 from specrag.models.local import LocalModel  # noqa: E402
 from specrag.models.server import wire  # noqa: E402

@@ -32,7 +32,7 @@ sys.path.insert(0, str(ROOT))
 from scripts.figures import say, spread  # noqa: E402 - the checkout is not installed
 from specrag.build import Parts  # noqa: E402
 from specrag.config import load_settings  # noqa: E402
-from specrag.library import SAMPLE  # noqa: E402
+from specrag.library.library import SAMPLE  # noqa: E402
 from specrag.measure import measure_machine  # noqa: E402
 from specrag.models.local import LocalModel  # noqa: E402
 from specrag.models.weights import Weights  # noqa: E402

@@ -27,7 +27,7 @@ sys.path.insert(0, str(ROOT))
 from scripts.figures import say  # noqa: E402 - the checkout is not installed
 from specrag.build import Parts  # noqa: E402
 from specrag.config import Settings, load_settings  # noqa: E402
-from specrag.ingest.searchable import searchable  # noqa: E402
+from specrag.ingest.chunks.searchable import searchable  # noqa: E402
 from specrag.retrieval.base import Embedder, Vectors, VectorStore  # noqa: E402
 from specrag.retrieval.bm25 import Bm25  # noqa: E402
 from specrag.retrieval.candidates import Candidates  # noqa: E402

@@ -23,7 +23,7 @@ from specrag.events import Event
 from specrag.ingest.files import files_of
 from specrag.ingest.index import IngestResult
 from specrag.ingest.intake import take
-from specrag.library import OPERATOR, OWN, SAMPLE, Library, documents_of
+from specrag.library.library import OPERATOR, OWN, SAMPLE, Library, documents_of
 from specrag.models.base import LanguageModel
 from specrag.overrides import for_one_run, with_overrides
 from specrag.partition import Partitioner

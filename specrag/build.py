@@ -14,13 +14,13 @@ from typing import Any
 
 from specrag import __version__
 from specrag.config import Settings, model_name
-from specrag.ingest.chunking import Chunker
+from specrag.ingest.chunks.chunking import Chunker
 from specrag.ingest.index import Indexer
-from specrag.ingest.jobs import IngestJobs
+from specrag.ingest.jobs.jobs import IngestJobs
+from specrag.ingest.jobs.reindex import ReindexJobs
 from specrag.ingest.originals import Originals
-from specrag.ingest.reading import ReadingProcess
-from specrag.ingest.reindex_jobs import ReindexJobs
-from specrag.library import Library
+from specrag.ingest.process.reading import ReadingProcess
+from specrag.library.library import Library
 from specrag.models.base import LanguageModel
 from specrag.models.local import LocalModel
 from specrag.models.server.access import access_of

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final, Literal, TypeAlias
 
-from specrag.ingest.rebuilding import rebuilt
+from specrag.ingest.chunks.rebuilding import rebuilt
 from specrag.types import Chunk, Page, Passage
 
 Mark: TypeAlias = Literal["none", "passage", "evidence"]

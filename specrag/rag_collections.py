@@ -3,7 +3,7 @@
 from abc import ABC, abstractmethod
 from pathlib import Path
 
-from specrag.library import OPERATOR, Library, Shelf
+from specrag.library.library import OPERATOR, Library, Shelf
 
 
 class RagCollections(ABC):

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from specrag.errors import DocumentError, StoreError, StoreUnreachable
 from specrag.ingest.index import Indexer
-from specrag.library import SAMPLE
+from specrag.library.library import SAMPLE
 from specrag.retrieval.base import VectorStore
 
 FOLDER = Path(__file__).resolve().parent.parent / "assets" / "sample"

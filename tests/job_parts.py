@@ -10,9 +10,9 @@ from typing import Any
 
 from specrag.config import load_settings
 from specrag.ingest.base import FileReader
-from specrag.ingest.chunking import Chunker
+from specrag.ingest.chunks.chunking import Chunker
 from specrag.ingest.index import Indexer
-from specrag.ingest.jobs import IngestJobs
+from specrag.ingest.jobs.jobs import IngestJobs
 from specrag.retrieval.base import Vectors, VectorStore
 from tests.toys import WordEmbedder
 

@@ -29,7 +29,9 @@ def column(left: float, top: float, text: str, leading: float = 14) -> list[tupl
 
 def made_pdf(*pages: MadePage, info: str = "") -> bytes:
     """A PDF of these pages; `info` is the inside of its information dictionary."""
-    objects: dict[int, bytes] = {3: b"<< /Type /Font /Subtype /Type1 /BaseFont /Helvetica /Encoding /WinAnsiEncoding >>"}
+    objects: dict[int, bytes] = {
+        3: b"<< /Type /Font /Subtype /Type1 /BaseFont /Helvetica /Encoding /WinAnsiEncoding >>"
+    }
     kids = [10 + 3 * index for index in range(len(pages))]
     for number, page in zip(kids, pages, strict=True):
         objects |= _page(number, page)
@@ -44,7 +46,9 @@ def made_pdf(*pages: MadePage, info: str = "") -> bytes:
 
 
 def _page(number: int, page: MadePage) -> dict[int, bytes]:
-    shown = "".join(f"BT /F1 {page.size} Tf {page.turn} {x} {y} Tm ({text}) Tj ET\n" for x, y, text in page.lines)
+    shown = "".join(
+        f"BT /F1 {page.size} Tf {page.turn} {x} {y} Tm ({text}) Tj ET\n" for x, y, text in page.lines
+    )
     picture = f"q 595 0 0 842 0 0 cm /P Do Q\n{shown}" if page.picture is not None else shown
     crop = " ".join(map(str, page.crop))
     resources = f"<< /Font << /F1 3 0 R >> /XObject << /P {number + 2} 0 R >> >>"

@@ -11,12 +11,12 @@ from tokenizers.models import WordLevel
 from tokenizers.pre_tokenizers import Whitespace
 
 from specrag.config import Settings, load_settings
-from specrag.ingest.chunking import Chunker
+from specrag.ingest.chunks.chunking import Chunker
 from specrag.ingest.index import Indexer
 from specrag.ingest.originals import Originals
-from specrag.library import Library
+from specrag.library.library import Library
+from specrag.library.visitors import VISITOR, Visitor
 from specrag.retrieval.chroma import ChromaStore
-from specrag.visitors import VISITOR, Visitor
 from tests.toys import WordEmbedder
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from specrag.ingest.chunking import Chunker, rebuilt
+from specrag.ingest.chunks.chunking import Chunker, rebuilt
 from specrag.types import Heading, Page
 from tests.made_files import chunks as made_chunks
 from tests.made_files import document

@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from specrag.config import load_settings
-from specrag.shelves import Shelf
+from specrag.library.shelves import Shelf
 from specrag.types import Chunk, DocumentInfo
 from specrag.ui import document_cards
 from specrag.ui.document_cards import JobView, ReindexView

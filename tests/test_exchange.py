@@ -16,9 +16,9 @@ import numpy as np
 import pytest
 
 from specrag.errors import DocumentError, SpecragError, StoreError, UsageError
-from specrag.exchange import SCHEMA
-from specrag.exchange_write import file_name
-from specrag.library import OPERATOR, SAMPLE
+from specrag.library.exchange import SCHEMA
+from specrag.library.exchange_write import file_name
+from specrag.library.library import OPERATOR, SAMPLE
 from specrag.retrieval.base import Vectors
 from specrag.retrieval.retriever import Retriever
 from specrag.types import Chunk

@@ -9,7 +9,7 @@ import pytest
 
 from specrag.config import load_settings
 from specrag.errors import StoreError, UsageError
-from specrag.ingest.chunking import Chunker
+from specrag.ingest.chunks.chunking import Chunker
 from specrag.ingest.index import Indexer
 from specrag.retrieval.chroma import ChromaStore
 from specrag.retrieval.embedder import SentenceEmbedder

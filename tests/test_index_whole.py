@@ -13,10 +13,10 @@ import pytest
 from specrag.config import load_settings
 from specrag.errors import DocumentError, StoreError
 from specrag.ingest.base import Cancelled, OnPage, never
-from specrag.ingest.chunking import Chunker
+from specrag.ingest.chunks.chunking import Chunker
 from specrag.ingest.index import Indexer
 from specrag.ingest.originals import Originals
-from specrag.ingest.reading import HereReader
+from specrag.ingest.process.reading import HereReader
 from specrag.retrieval.base import Vectors
 from specrag.retrieval.chroma import ChromaStore
 from specrag.types import Chunk, Document, DocumentInfo

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from specrag.config import load_settings
-from specrag.ingest.chunking import Chunker
+from specrag.ingest.chunks.chunking import Chunker
 from specrag.ingest.index import Indexer
 from specrag.ingest.intake import take
 from specrag.retrieval.chroma import ChromaStore

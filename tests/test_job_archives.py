@@ -10,7 +10,7 @@ import pytest
 
 from specrag.errors import UsageError
 from specrag.ingest.index import Indexer
-from specrag.ingest.jobs import IngestJobs
+from specrag.ingest.jobs.jobs import IngestJobs
 from specrag.retrieval.chroma import ChromaStore
 from tests.job_parts import PATIENCE, HeldEmbedder, as_if_killed, copies, ends, indexer_of, text, written
 

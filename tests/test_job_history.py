@@ -2,8 +2,8 @@
 
 from dataclasses import replace
 
-from specrag.ingest.job_history import KEPT, outdated, surplus_copies
-from specrag.ingest.job_state import Job, JobState, State
+from specrag.ingest.jobs.history import KEPT, outdated, surplus_copies
+from specrag.ingest.jobs.state import Job, JobState, State
 
 DAY = 86_400.0
 

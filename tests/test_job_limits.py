@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from specrag.errors import TransientError
-from specrag.ingest.jobs import IngestJobs
+from specrag.ingest.jobs.jobs import IngestJobs
 from specrag.retrieval.chroma import ChromaStore
 from tests.job_parts import HeldEmbedder, copies, ends, indexer_of, text, written
 

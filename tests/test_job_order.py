@@ -3,7 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from specrag.ingest.job_order import FairLine
+from specrag.ingest.jobs.order import FairLine
 
 OWNERS = st.lists(st.sampled_from(["ann", "ben", "cem"]), max_size=30)
 

@@ -10,7 +10,7 @@ import pytest
 
 from specrag.errors import StoreError, UsageError
 from specrag.ingest.index import Indexer
-from specrag.ingest.jobs import IngestJobs
+from specrag.ingest.jobs.jobs import IngestJobs
 from specrag.retrieval.chroma import ChromaStore
 from tests.job_parts import (
     PATIENCE,

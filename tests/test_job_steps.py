@@ -9,8 +9,8 @@ import pytest
 from specrag.config import load_settings
 from specrag.errors import UsageError
 from specrag.ingest.index import Indexer
-from specrag.ingest.jobs import IngestJobs
-from specrag.ingest.reading import ReadingProcess
+from specrag.ingest.jobs.jobs import IngestJobs
+from specrag.ingest.process.reading import ReadingProcess
 from specrag.retrieval.chroma import ChromaStore
 from tests.job_parts import PATIENCE, HeldEmbedder, copies, ends, indexer_of, text, written
 from tests.made_files import pdf

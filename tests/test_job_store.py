@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from specrag.ingest.job_state import Job, JobState
-from specrag.ingest.job_store import JobStore
+from specrag.ingest.jobs.state import Job, JobState
+from specrag.ingest.jobs.store import JobStore
 
 
 def job(name: str, place: int = 1, part: int = 0) -> Job:

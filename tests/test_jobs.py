@@ -9,7 +9,7 @@ import pytest
 
 from specrag.errors import DocumentError, UsageError
 from specrag.ingest.index import Indexer
-from specrag.ingest.jobs import ENDED, IngestJobs
+from specrag.ingest.jobs.jobs import ENDED, IngestJobs
 from specrag.retrieval.chroma import ChromaStore
 from specrag.retrieval.embedder import SentenceEmbedder
 from tests.job_parts import copies

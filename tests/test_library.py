@@ -9,10 +9,10 @@ from pathlib import Path
 import pytest
 
 from specrag.errors import SpecragError, StoreError, StoreUnreachable, UsageError
-from specrag.expiry import Housekeeper
-from specrag.ingest.jobs import IngestJobs
-from specrag.library import OPERATOR, OWN, SAMPLE, Library
-from specrag.visitors import USER, Visitor
+from specrag.ingest.jobs.jobs import IngestJobs
+from specrag.library.expiry import Housekeeper
+from specrag.library.library import OPERATOR, OWN, SAMPLE, Library
+from specrag.library.visitors import USER, Visitor
 from tests.shelf_rig import OtherEmbedder, Rig, rig, visitor
 
 ADA, BO = visitor("ada"), visitor("bo")

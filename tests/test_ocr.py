@@ -10,8 +10,8 @@ import pytest
 from specrag.config import load_settings
 from specrag.errors import DocumentError
 from specrag.ingest.ocr import available
+from specrag.ingest.process.reading import ReadingProcess
 from specrag.ingest.readers.layout import Line, text_of_lines
-from specrag.ingest.reading import ReadingProcess
 from specrag.types import Document
 from tests.made_pdfs import MadePage, column, made_pdf
 

@@ -13,8 +13,8 @@ from PIL import Image
 from specrag.config import load_settings
 from specrag.errors import DocumentError
 from specrag.ingest.base import Box, PageImage
+from specrag.ingest.process.reading import ReadingProcess
 from specrag.ingest.readers.pdf import read_pdf
-from specrag.ingest.reading import ReadingProcess
 from tests.made_pdfs import MadePage, column, made_pdf
 
 DARK = 128

@@ -16,7 +16,7 @@ import pytest
 from specrag.config import load_settings
 from specrag.errors import DocumentError, UsageError
 from specrag.ingest.base import FileReader, ReadingCancelled
-from specrag.ingest.reading import HereReader, ReadingProcess
+from specrag.ingest.process.reading import HereReader, ReadingProcess
 from specrag.types import Document
 from tests.made_files import pdf
 
@@ -182,7 +182,7 @@ def test_the_child_does_not_outlive_its_parent(tmp_path: Path, command: str, lat
     """Kill -9 of the page left a reader behind that looped for ever; one that is stuck ends by its alarm."""
     program = (
         "import sys; from pathlib import Path; from specrag.config import load_settings;"
-        "from specrag.ingest.reading import ReadingProcess;"
+        "from specrag.ingest.process.reading import ReadingProcess;"
         f"ReadingProcess(load_settings(read_timeout_s=2), module={TOY!r}).read(Path(sys.argv[1]), 'toy',"
         " on_page=lambda pid, total: print(pid, flush=True))"
     )
@@ -341,7 +341,7 @@ def test_the_child_loads_no_model_library(tmp_path: Path) -> None:
     path = tmp_path / "a.pdf"
     path.write_bytes(pdf("One page."))
     program = (
-        "import sys; from specrag.config import load_settings; from specrag.ingest.child import _read;"
+        "import sys; from specrag.config import load_settings; from specrag.ingest.process.child import _read;"
         f"_read({{'path': {str(path)!r}, 'name': 'a.pdf', 'password': None}}, load_settings(), print);"
         "print([name for name in ('torch', 'transformers', 'chromadb', 'gradio', 'sklearn', 'cv2')"
         " if name in sys.modules])"

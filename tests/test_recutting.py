@@ -9,9 +9,9 @@ import pytest
 from specrag.config import load_settings
 from specrag.errors import StoreError
 from specrag.ingest.base import ReadingCancelled
-from specrag.ingest.chunking import Chunker, rebuilt
+from specrag.ingest.chunks.chunking import Chunker, rebuilt
 from specrag.ingest.index import Indexer
-from specrag.library import SAMPLE
+from specrag.library.library import SAMPLE
 from specrag.retrieval.base import Vectors
 from specrag.retrieval.chroma import ChromaStore
 from specrag.sample import ensure_sample

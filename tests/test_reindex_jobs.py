@@ -7,7 +7,7 @@ import pytest
 
 from specrag.errors import StoreError, UsageError
 from specrag.ingest.base import ReadingCancelled
-from specrag.ingest.reindex_jobs import ReindexJobs
+from specrag.ingest.jobs.reindex import ReindexJobs
 
 WAIT_S = 10.0
 

@@ -8,8 +8,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from specrag.ingest.chunking import Chunker
-from specrag.ingest.searchable import PREFIX, searchable
+from specrag.ingest.chunks.chunking import Chunker
+from specrag.ingest.chunks.searchable import PREFIX, searchable
 from specrag.ingest.vectors import BATCH, Vectorizer
 from specrag.retrieval.base import Vectors
 from specrag.types import Chunk

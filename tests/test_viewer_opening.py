@@ -6,7 +6,8 @@ from pathlib import Path
 import pytest
 
 from specrag.config import load_settings
-from specrag.library import Library
+from specrag.library.library import Library
+from specrag.library.visitors import VISITOR, Visitor
 from specrag.retrieval.chroma import ChromaStore
 from specrag.runs import Runs
 from specrag.tracing.store import TraceStore
@@ -14,7 +15,6 @@ from specrag.types import Chunk, DocumentInfo, Passage
 from specrag.ui.acts import Act
 from specrag.ui.opening import Opener
 from specrag.viewer import Viewer
-from specrag.visitors import VISITOR, Visitor
 from tests.toys import WordEmbedder
 from tests.ui_html import find, inside
 from tests.ui_traces import HOSTILE, SELECTED

@@ -12,8 +12,8 @@ from typing import NoReturn
 from specrag.config import Settings
 from specrag.errors import DocumentError
 from specrag.ingest.base import PageImage
-from specrag.ingest.child import serve
-from specrag.ingest.frames import Message, packed_document, packed_image
+from specrag.ingest.process.child import serve
+from specrag.ingest.process.frames import Message, packed_document, packed_image
 from specrag.types import Document, Page
 
 _kept: list[bytes] = []

@@ -22,7 +22,7 @@ from specrag.events import (
     SubsetsFormed,
 )
 from specrag.ingest.files import files_of
-from specrag.library import OPERATOR, OWN, SAMPLE, documents_of
+from specrag.library.library import OPERATOR, OWN, SAMPLE, documents_of
 from specrag.pipelines.base import Pipeline, Request
 from specrag.recording import Recording
 from specrag.sample import ensure_sample

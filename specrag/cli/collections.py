@@ -10,7 +10,7 @@ from rich.table import Table
 
 from specrag.cli.common import Json, Tell, friendly, parts, print_json, shelves, told_parts
 from specrag.errors import UsageError
-from specrag.library import OPERATOR, Library, Shelf
+from specrag.library.library import OPERATOR, Library, Shelf
 from specrag.models.weights import Progress as Step
 
 app = typer.Typer(help="Make, name, delete, export and import collections.", invoke_without_command=True)

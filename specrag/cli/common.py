@@ -14,7 +14,7 @@ from specrag.config import Settings, load_settings
 from specrag.errors import SpecragError, UsageError
 from specrag.ingest.index import IngestResult
 from specrag.ingest.intake import take
-from specrag.library import Library
+from specrag.library.library import Library
 from specrag.models.weights import Progress as Step
 from specrag.terminal import bar, say
 

@@ -23,7 +23,7 @@ from specrag.cli.common import (
 from specrag.errors import StoreError
 from specrag.ingest.files import files_of
 from specrag.ingest.index import IngestResult
-from specrag.library import OPERATOR, OWN, SAMPLE, documents_of
+from specrag.library.library import OPERATOR, OWN, SAMPLE, documents_of
 from specrag.models.weights import Progress as Step
 from specrag.terminal import say
 from specrag.types import Chunk

@@ -18,12 +18,12 @@ from pathlib import Path
 from specrag.config import Settings
 from specrag.errors import DocumentError, SpecragError, UsageError
 from specrag.ingest.base import Cancelled, FileReader, ReadingCancelled, never
-from specrag.ingest.chunking import Chunker
+from specrag.ingest.chunks.chunking import Chunker
+from specrag.ingest.chunks.recutting import Recutting
 from specrag.ingest.keeping import Keeping
 from specrag.ingest.loaders import document_id, load
 from specrag.ingest.originals import Originals
-from specrag.ingest.reading import HereReader
-from specrag.ingest.recutting import Recutting
+from specrag.ingest.process.reading import HereReader
 from specrag.ingest.results import IngestResult, Progress, Status, silent, warning_of
 from specrag.ingest.text import clean_name
 from specrag.ingest.vectors import BATCH, SPECIAL_TOKENS, Vectorizer

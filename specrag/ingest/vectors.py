@@ -12,8 +12,8 @@ from contextlib import suppress
 
 import numpy as np
 
-from specrag.ingest.chunking import Chunker
-from specrag.ingest.searchable import searchable
+from specrag.ingest.chunks.chunking import Chunker
+from specrag.ingest.chunks.searchable import searchable
 from specrag.retrieval.base import Embedder, Vectors
 from specrag.types import Chunk
 

@@ -15,7 +15,7 @@ from typing import Any, Final, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from specrag.ingest.searchable import searchable
+from specrag.ingest.chunks.searchable import searchable
 from specrag.retrieval.postings import Ids, Postings, numbered, postings, rarity
 from specrag.retrieval.words import asked, words
 from specrag.types import Chunk

@@ -9,7 +9,7 @@ call 1 in 50 answerable questions weak, and 4 in 5 of those asked to documents a
 from collections.abc import Mapping, Sequence
 from typing import Final
 
-from specrag.ingest.searchable import prefix
+from specrag.ingest.chunks.searchable import prefix
 from specrag.retrieval.bm25 import Matches
 from specrag.types import Passage
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from specrag.config import Settings, load_settings
-from specrag.ingest.searchable import prefix
+from specrag.ingest.chunks.searchable import prefix
 from specrag.retrieval import doubt
 from specrag.retrieval.base import Embedder, Vectors, VectorStore
 from specrag.retrieval.bm25 import Bm25, Matches

@@ -18,8 +18,8 @@ from starlette.routing import Route
 from specrag import __version__
 from specrag.config import Settings
 from specrag.errors import UsageError
-from specrag.expiry import Housekeeper
-from specrag.library import SAMPLE
+from specrag.library.expiry import Housekeeper
+from specrag.library.library import SAMPLE
 from specrag.models.weights import Progress
 from specrag.startup import Startup, StartupState
 from specrag.terminal import bar, say

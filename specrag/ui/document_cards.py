@@ -11,7 +11,7 @@ from pathlib import PurePath
 from typing import Final, Literal, TypeAlias
 
 from specrag.config import Settings
-from specrag.shelves import Shelf
+from specrag.library.shelves import Shelf
 from specrag.types import AccessName, Chunk, DocumentInfo
 from specrag.ui.listing import Leaf
 from specrag.ui.markup import render

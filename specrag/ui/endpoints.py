@@ -8,7 +8,8 @@ import gradio as gr
 from gradio.events import api
 
 from specrag.errors import SpecragError, UsageError
-from specrag.library import SAMPLE, Library
+from specrag.library.library import SAMPLE, Library
+from specrag.library.visitors import Visitor
 from specrag.pipelines.base import Request
 from specrag.startup import Startup
 from specrag.tracing.codec import to_dict
@@ -16,7 +17,6 @@ from specrag.tracing.trace import Trace
 from specrag.ui.live import TICK_S
 from specrag.ui.options import Options, options_of, run_settings
 from specrag.ui.who import visitor_of
-from specrag.visitors import Visitor
 
 
 def wire(startup: Startup) -> None:

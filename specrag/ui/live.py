@@ -8,6 +8,7 @@ from typing import Any, Final
 import gradio as gr
 
 from specrag.errors import SpecragError
+from specrag.library.visitors import Visitor
 from specrag.runs import REPLACED
 from specrag.startup import Startup
 from specrag.tracing.trace import Trace
@@ -15,7 +16,6 @@ from specrag.ui import cards
 from specrag.ui.figures import waterfall
 from specrag.ui.readout import writer_of
 from specrag.ui.written import answer_tokens
-from specrag.visitors import Visitor
 
 TICK_S: Final = 0.25
 """How often a page that follows a run is told what is new."""

@@ -11,7 +11,8 @@ from dataclasses import dataclass
 from typing import Final
 
 from specrag.errors import SpecragError, StoreError
-from specrag.library import Library
+from specrag.library.library import Library
+from specrag.library.visitors import Visitor
 from specrag.runs import Runs
 from specrag.tracing.trace import Trace
 from specrag.ui import viewer_cards as cards
@@ -20,7 +21,6 @@ from specrag.ui.evidence import split_evidence
 from specrag.ui.readout import Ref, refs_of, told_of
 from specrag.ui.viewer_cards import Target
 from specrag.viewer import PageView, Viewer
-from specrag.visitors import Visitor
 
 OPEN: Final = "open"
 DRAW: Final = "leaf-draw"

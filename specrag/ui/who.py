@@ -18,7 +18,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from specrag.config import Settings
 from specrag.errors import UsageError
-from specrag.visitors import USER, VISITOR, Visitor
+from specrag.library.visitors import USER, VISITOR, Visitor
 
 COOKIE: Final = "specrag_visitor"
 _BYTES: Final = 16

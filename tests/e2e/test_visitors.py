@@ -15,9 +15,9 @@ from gradio_client.exceptions import AppError
 
 from specrag.build import Parts
 from specrag.config import load_settings
-from specrag.shelves import default_name
+from specrag.library.shelves import default_name
+from specrag.library.visitors import VISITOR, Visitor
 from specrag.ui.who import COOKIE
-from specrag.visitors import VISITOR, Visitor
 from tests.e2e.serving import Server, serving
 
 pytestmark = pytest.mark.integration

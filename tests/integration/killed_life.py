@@ -16,8 +16,8 @@ from tqdm import tqdm  # type: ignore[import-untyped]  # it ships no types
 from specrag.build import Parts
 from specrag.config import Settings, load_settings
 from specrag.errors import UsageError
-from specrag.ingest.jobs import ENDED, IngestJobs
-from specrag.ingest.rebuilding import rebuilt
+from specrag.ingest.chunks.rebuilding import rebuilt
+from specrag.ingest.jobs.jobs import ENDED, IngestJobs
 from specrag.types import Page
 
 COLLECTION = "docs"

@@ -8,14 +8,14 @@ import pytest
 from specrag.build import Parts
 from specrag.config import load_settings
 from specrag.errors import StoreUnreachable
-from specrag.library import OWN, SAMPLE
+from specrag.library.library import OWN, SAMPLE
+from specrag.library.visitors import OPERATOR
 from specrag.models.scripted import ScriptedModel
 from specrag.sample import ensure_sample
 from specrag.startup import Startup
 from specrag.ui.live import header
 from specrag.ui.tabs.documents_board import Board
 from specrag.ui.tabs.documents_desk import Desk, View
-from specrag.visitors import OPERATOR
 from tests.chroma_process import ChromaProcess
 
 pytestmark = pytest.mark.integration

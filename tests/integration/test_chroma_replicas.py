@@ -16,7 +16,7 @@ import pytest
 from specrag.build import Parts
 from specrag.config import load_settings
 from specrag.errors import StoreError, StoreLocked
-from specrag.library import SAMPLE
+from specrag.library.library import SAMPLE
 from specrag.retrieval.address import ChromaServer
 from specrag.retrieval.base import Vectors
 from specrag.retrieval.chroma import ChromaStore

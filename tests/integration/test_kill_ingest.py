@@ -16,7 +16,7 @@ from typing import Any
 
 import pytest
 
-from specrag.ingest.jobs import ENDED, JobState
+from specrag.ingest.jobs.jobs import ENDED, JobState
 from specrag.ingest.loaders import read
 from tests.integration.killed_life import Life, digest, live, settings_of
 from tests.made_files import pdf

@@ -15,7 +15,7 @@ import pytest
 
 from specrag.build import Parts
 from specrag.config import load_settings
-from specrag.library import SAMPLE
+from specrag.library.library import SAMPLE
 from specrag.pipelines.base import Request
 from specrag.sample import SampleQuestion, ensure_sample, questions
 from specrag.tracing.trace import Trace, TraceFold

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from specrag.ingest.chunking import Chunker, rebuilt
+from specrag.ingest.chunks.chunking import Chunker, rebuilt
 from specrag.types import Document, Heading, Page
 from tests.made_files import document
 

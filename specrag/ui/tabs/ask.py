@@ -12,11 +12,12 @@ from typing import Any
 import gradio as gr
 
 from specrag.errors import SpecragError
-from specrag.library import OWN, SAMPLE, documents_of
+from specrag.library.library import OWN, SAMPLE, documents_of
+from specrag.library.shelves import OWN_TITLE, SAMPLE_TITLE
+from specrag.library.visitors import Visitor
 from specrag.pipelines.base import Request, check_question
 from specrag.runs import REPLACED
 from specrag.sample import questions
-from specrag.shelves import OWN_TITLE, SAMPLE_TITLE
 from specrag.startup import Startup
 from specrag.types import DocumentInfo
 from specrag.ui import cards
@@ -24,7 +25,6 @@ from specrag.ui.live import COLOURS, NAMES, TICK_S, Show, Updates, colour_of, fo
 from specrag.ui.options import run_settings
 from specrag.ui.tabs import how
 from specrag.ui.who import visitor_of
-from specrag.visitors import Visitor
 
 REMEMBER_RUN = """(id) => {
   if (!id) return;

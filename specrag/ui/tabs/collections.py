@@ -8,8 +8,8 @@ from dataclasses import dataclass
 
 import gradio as gr
 
-from specrag.library import OWN
-from specrag.shelves import DESCRIPTION_LENGTH, OWN_TITLE, TITLE_LENGTH
+from specrag.library.library import OWN
+from specrag.library.shelves import DESCRIPTION_LENGTH, OWN_TITLE, TITLE_LENGTH
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

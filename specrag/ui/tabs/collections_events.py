@@ -8,7 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from specrag.errors import SpecragError
-from specrag.shelves import Shelf
+from specrag.library.shelves import Shelf
 from specrag.startup import Startup
 from specrag.ui import acts, cards
 from specrag.ui.document_cards import counted

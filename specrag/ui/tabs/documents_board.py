@@ -11,11 +11,11 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from specrag.errors import SpecragError
-from specrag.ingest.job_state import ENDED, JobState
-from specrag.ingest.reindex_jobs import ReindexState
-from specrag.library import documents_of
+from specrag.ingest.jobs.reindex import ReindexState
+from specrag.ingest.jobs.state import ENDED, JobState
+from specrag.library.library import documents_of
+from specrag.library.shelves import Shelf
 from specrag.retrieval.base import VectorStore
-from specrag.shelves import Shelf
 from specrag.startup import Startup
 from specrag.types import Chunk, DocumentInfo
 from specrag.ui import cards, document_cards

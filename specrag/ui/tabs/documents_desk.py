@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, Final, Literal, TypeAlias
 
-from specrag.visitors import Visitor
+from specrag.library.visitors import Visitor
 
 Values: TypeAlias = dict[str, Any]
 """What components show, by the names that `documents.py` gives them."""

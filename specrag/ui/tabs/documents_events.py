@@ -13,7 +13,7 @@ from typing import Any, TypeAlias
 import gradio as gr
 
 from specrag.errors import SpecragError, StoreError
-from specrag.ingest.job_state import ENDED, JobState
+from specrag.ingest.jobs.state import ENDED, JobState
 from specrag.startup import Startup
 from specrag.ui import acts, cards
 from specrag.ui.document_cards import counted

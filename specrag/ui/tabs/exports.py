@@ -12,9 +12,9 @@ import time
 from pathlib import Path
 from typing import Final
 
-from specrag.library import Library
-from specrag.shelves import Shelf
-from specrag.visitors import Visitor
+from specrag.library.library import Library
+from specrag.library.shelves import Shelf
+from specrag.library.visitors import Visitor
 
 _PREFIX: Final = "specrag-export-"
 _KEPT_S: Final = 3600.0

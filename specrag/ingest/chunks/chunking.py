@@ -20,8 +20,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias
 
-from specrag.ingest.context import Context
-from specrag.ingest.rebuilding import rebuilt
+from specrag.ingest.chunks.context import Context
+from specrag.ingest.chunks.rebuilding import rebuilt
 from specrag.types import Chunk, Document, Page
 
 if TYPE_CHECKING:

@@ -14,13 +14,12 @@ from typing import TYPE_CHECKING, Final
 
 from specrag.config import Settings
 from specrag.errors import StoreError, UsageError
-from specrag.exchange import Manifest
-from specrag.exchange_store import Arrivals
-from specrag.exchange_write import write
-from specrag.expiry import written
 from specrag.ingest.base import Cancelled, never
-from specrag.retrieval.base import CollectionInfo, VectorStore
-from specrag.shelves import (
+from specrag.library.exchange import Manifest
+from specrag.library.exchange_store import Arrivals
+from specrag.library.exchange_write import write
+from specrag.library.expiry import written
+from specrag.library.shelves import (
     DESCRIPTION_LENGTH,
     OWN,
     SAMPLE,
@@ -36,12 +35,13 @@ from specrag.shelves import (
     unknown,
     visible,
 )
-from specrag.shelving import Shelving
-from specrag.visitors import OPERATOR, Visitor
+from specrag.library.shelving import Shelving
+from specrag.library.visitors import OPERATOR, Visitor
+from specrag.retrieval.base import CollectionInfo, VectorStore
 
 if TYPE_CHECKING:
     from specrag.ingest.index import Indexer, Progress
-    from specrag.ingest.jobs import IngestJobs
+    from specrag.ingest.jobs.jobs import IngestJobs
     from specrag.ingest.originals import Originals
 
 __all__ = ["OPERATOR", "OWN", "SAMPLE", "Library", "Shelf", "Visitor", "documents_of"]

@@ -10,10 +10,10 @@ from collections.abc import Collection, Iterator
 from dataclasses import replace
 
 from specrag.errors import TransientError
-from specrag.ingest.job_folder import JobFolder
-from specrag.ingest.job_history import outdated, surplus_copies
-from specrag.ingest.job_recovery import recovered
-from specrag.ingest.job_state import Job
+from specrag.ingest.jobs.folder import JobFolder
+from specrag.ingest.jobs.history import outdated, surplus_copies
+from specrag.ingest.jobs.recovery import recovered
+from specrag.ingest.jobs.state import Job
 
 _log = logging.getLogger(__name__)
 

@@ -9,8 +9,8 @@ from dataclasses import replace
 
 from specrag.config import Settings
 from specrag.ingest.archive import Member, is_archive, unpack
-from specrag.ingest.job_folder import JobFolder, not_copied
-from specrag.ingest.job_state import Job, new_id, waiting
+from specrag.ingest.jobs.folder import JobFolder, not_copied
+from specrag.ingest.jobs.state import Job, new_id, waiting
 
 
 def is_one(job: Job, folder: JobFolder) -> bool:

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from specrag.config import Settings
 from specrag.ingest.base import Cancelled, ReadingCancelled
-from specrag.ingest.watched import ChildStopped, WatchedChild
+from specrag.ingest.process.watched import ChildStopped, WatchedChild
 
 _log = logging.getLogger(__name__)
 _PATIENCE_S = 0.1

@@ -6,7 +6,7 @@ a file that stops the program each time it is read would never let it run.
 
 from typing import Any
 
-from specrag.ingest.job_state import Job, failed, waiting
+from specrag.ingest.jobs.state import Job, failed, waiting
 
 ATTEMPTS = 3
 """Stops of the program during one file after which the file is no longer tried by itself."""

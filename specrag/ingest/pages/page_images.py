@@ -14,9 +14,9 @@ from typing import Any
 from specrag.config import Settings
 from specrag.errors import DocumentError
 from specrag.ingest.base import PageImage
-from specrag.ingest.letters import Letters, Place
 from specrag.ingest.loaders import load
 from specrag.ingest.ocr import OCR_PIXELS, available, lines_of
+from specrag.ingest.pages.letters import Letters, Place
 from specrag.ingest.readers.pdfium import PDFIUM, blank, drawn, lam_alef, opened, page_of, too_many_pixels
 
 _NAME = "The file"

@@ -18,7 +18,7 @@ from typing import IO, Literal, TypeAlias
 
 from specrag.config import Settings
 from specrag.ingest.base import Cancelled, ReadingCancelled
-from specrag.ingest.frames import Message, receive, send
+from specrag.ingest.process.frames import Message, receive, send
 
 Why: TypeAlias = Literal["unstarted", "silent", "memory", "died"]
 
@@ -51,7 +51,7 @@ class WatchedChild:
         """Start it; that it has started shows with the first answer.
 
         Args:
-            module: what `python -m` runs; it speaks as `specrag.ingest.child` does.
+            module: what `python -m` runs; it speaks as `specrag.ingest.process.child` does.
             settings: the limits.
         """
         self._settings = settings

@@ -12,12 +12,12 @@ from pathlib import Path
 
 from specrag.errors import SpecragError, UsageError
 from specrag.ingest.index import Indexer
-from specrag.ingest.job_folder import not_copied, take
-from specrag.ingest.job_ledger import Ledger
-from specrag.ingest.job_queue import JobQueue
-from specrag.ingest.job_room import Limits, Room
-from specrag.ingest.job_state import ENDED, Job, JobState, State, new_id
-from specrag.ingest.job_worker import QueueWorker
+from specrag.ingest.jobs.folder import not_copied, take
+from specrag.ingest.jobs.ledger import Ledger
+from specrag.ingest.jobs.line import JobQueue
+from specrag.ingest.jobs.room import Limits, Room
+from specrag.ingest.jobs.state import ENDED, Job, JobState, State, new_id
+from specrag.ingest.jobs.worker import QueueWorker
 from specrag.ingest.loaders import check_size
 from specrag.ingest.text import clean_name
 

@@ -10,10 +10,10 @@ from datetime import date
 from typing import Final
 
 from specrag.config import Settings
-from specrag.exchange import Packed
-from specrag.exchange_zip import corrupt
-from specrag.expiry import moment_of
 from specrag.ingest.text import clean_name
+from specrag.library.exchange import Packed
+from specrag.library.exchange_zip import corrupt
+from specrag.library.expiry import moment_of
 from specrag.types import Chunk, DocumentInfo
 
 _CHUNK_LENGTH: Final = 20_000

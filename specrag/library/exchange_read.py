@@ -18,7 +18,7 @@ from pydantic import TypeAdapter, ValidationError
 
 from specrag.config import Settings
 from specrag.errors import DocumentError
-from specrag.exchange import (
+from specrag.library.exchange import (
     MANIFEST,
     SCHEMA,
     Manifest,
@@ -29,8 +29,8 @@ from specrag.exchange import (
     packed_adapter,
     vectors_part,
 )
-from specrag.exchange_clean import cleaned
-from specrag.exchange_zip import MB, CountedZip, corrupt, too_large
+from specrag.library.exchange_clean import cleaned
+from specrag.library.exchange_zip import MB, CountedZip, corrupt, too_large
 from specrag.retrieval.base import Vectors
 
 T = TypeVar("T")

@@ -7,7 +7,7 @@ documents anyway. Both are bounded, as are the copies of failed files, which ser
 from collections import Counter
 from collections.abc import Iterable
 
-from specrag.ingest.job_state import Job
+from specrag.ingest.jobs.state import Job
 
 KEPT = 200
 """Ended jobs of one collection."""

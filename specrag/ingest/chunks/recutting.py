@@ -10,7 +10,7 @@ from contextlib import AbstractContextManager
 from dataclasses import replace
 
 from specrag.errors import SpecragError, StoreError
-from specrag.ingest.chunking import Chunker, rebuilt
+from specrag.ingest.chunks.chunking import Chunker, rebuilt
 from specrag.ingest.vectors import Vectorizer
 from specrag.retrieval.base import VectorStore
 from specrag.types import Chunk, Document, DocumentInfo, Page

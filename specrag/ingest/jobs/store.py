@@ -15,7 +15,7 @@ from dataclasses import asdict, fields
 from pathlib import Path
 from typing import Any
 
-from specrag.ingest.job_state import Job, JobState
+from specrag.ingest.jobs.state import Job, JobState
 
 _SCHEMA = "CREATE TABLE IF NOT EXISTS jobs (id TEXT PRIMARY KEY, job TEXT NOT NULL)"
 _BUSY_S = 10.0

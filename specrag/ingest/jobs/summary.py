@@ -4,7 +4,7 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
 
-from specrag.ingest.job_state import ENDED, JobState, State
+from specrag.ingest.jobs.state import ENDED, JobState, State
 
 _ENDS: tuple[State, ...] = ("ready", "duplicate", "failed", "cancelled")
 """What an archive comes to: the first of these that one of its files has."""

@@ -14,10 +14,10 @@ from dataclasses import dataclass
 from typing import Final
 
 from specrag.errors import StoreError, UsageError
-from specrag.expiry import ARRIVING
+from specrag.library.expiry import ARRIVING
+from specrag.library.visitors import Visitor
 from specrag.retrieval.base import CollectionInfo, VectorStore
 from specrag.types import DocumentInfo
-from specrag.visitors import Visitor
 
 SAMPLE: Final = "sample"
 """The read-only sample that comes with the program."""

@@ -12,8 +12,8 @@ from typing import Final, Protocol
 
 from specrag.config import Settings
 from specrag.errors import SpecragError
+from specrag.library.visitors import VISITOR
 from specrag.retrieval.base import CollectionInfo
-from specrag.visitors import VISITOR
 
 ARRIVING: Final = "import:"
 """Before the owner of a collection that is being imported: nobody's, until all of it is there."""

@@ -16,7 +16,7 @@ import numpy as np
 
 from specrag import __version__
 from specrag.errors import StoreError, UsageError
-from specrag.exchange import (
+from specrag.library.exchange import (
     MANIFEST,
     SCHEMA,
     SUFFIX,

@@ -12,7 +12,7 @@ from typing import TypeAlias
 
 from specrag.config import Settings
 from specrag.errors import TransientError
-from specrag.ingest.job_state import Job
+from specrag.ingest.jobs.state import Job
 
 _LARGEST = 40
 """Files of the largest size that may wait; smaller ones may be more."""

@@ -1,4 +1,4 @@
-"""`python -m specrag.ingest.child`: reads files for another process, which may kill this one at any moment.
+"""`python -m specrag.ingest.process.child` reads files for another process, which may kill this one any time.
 
 Requests come in on standard input and answers go out on what was standard output, as `frames`; whatever a
 library prints goes to standard error. The process ends when its input does, so it never outlives the one that
@@ -19,7 +19,7 @@ from typing import IO, Any, TypeAlias
 
 from specrag.config import Settings, load_settings
 from specrag.errors import DocumentError
-from specrag.ingest.frames import Message, packed_document, packed_image, receive, send
+from specrag.ingest.process.frames import Message, packed_document, packed_image, receive, send
 
 Work: TypeAlias = Callable[[Message, Settings, Callable[[int, int], None]], Message]
 """Answers one request; called with the request, the limits, and whom to tell of each page."""
@@ -109,7 +109,7 @@ def _read(request: Message, settings: Settings, on_page: Callable[[int, int], No
 
 
 def _draw(request: Message, settings: Settings, _on_page: Callable[[int, int], None]) -> Message:
-    from specrag.ingest.page_images import page_image
+    from specrag.ingest.pages.page_images import page_image
 
     wanted: dict[str, Any] = {
         key: request[key] for key in ("number", "password", "passage", "evidence", "width")

@@ -16,16 +16,16 @@ from typing import Self, TypeVar
 from specrag.config import Settings
 from specrag.errors import DocumentError, UsageError
 from specrag.ingest.base import Cancelled, OnPage, PageImage, ReadingCancelled, never
-from specrag.ingest.frames import Message, unpacked_document, unpacked_image
-from specrag.ingest.slots import Slot
+from specrag.ingest.process.frames import Message, unpacked_document, unpacked_image
+from specrag.ingest.process.slots import Slot
+from specrag.ingest.process.watched import ChildStopped
 from specrag.ingest.text import clean_name
-from specrag.ingest.watched import ChildStopped
 from specrag.types import Document
 
 T = TypeVar("T")
 
 _log = logging.getLogger(__name__)
-_CHILD = "specrag.ingest.child"
+_CHILD = "specrag.ingest.process.child"
 
 
 class HereReader:

@@ -9,9 +9,8 @@ from typing import TYPE_CHECKING
 
 from specrag.config import Settings
 from specrag.errors import StoreError
-from specrag.expiry import Expiry
-from specrag.retrieval.base import CollectionInfo, VectorStore
-from specrag.shelves import (
+from specrag.library.expiry import Expiry
+from specrag.library.shelves import (
     OWN_TITLE,
     SAMPLE,
     SAMPLE_TITLE,
@@ -23,7 +22,8 @@ from specrag.shelves import (
     unknown,
     visible,
 )
-from specrag.visitors import Visitor
+from specrag.library.visitors import Visitor
+from specrag.retrieval.base import CollectionInfo, VectorStore
 
 if TYPE_CHECKING:
     from specrag.ingest.index import Indexer

@@ -15,13 +15,13 @@ import numpy as np
 
 from specrag.config import Settings
 from specrag.errors import DocumentError, StoreError
-from specrag.exchange import Manifest, Packed
-from specrag.exchange_read import Package
-from specrag.exchange_zip import corrupt
-from specrag.expiry import ARRIVING, written
 from specrag.ingest.base import Cancelled, ReadingCancelled
+from specrag.library.exchange import Manifest, Packed
+from specrag.library.exchange_read import Package
+from specrag.library.exchange_zip import corrupt
+from specrag.library.expiry import ARRIVING, written
+from specrag.library.shelves import new_name
 from specrag.retrieval.base import Vectors, VectorStore
-from specrag.shelves import new_name
 
 if TYPE_CHECKING:
     from specrag.ingest.index import Indexer, Progress

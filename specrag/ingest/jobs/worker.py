@@ -11,10 +11,10 @@ from typing import Any
 
 from specrag.errors import DocumentError, SpecragError
 from specrag.ingest.index import Indexer, IngestResult
-from specrag.ingest.job_archive import is_one, members_of
-from specrag.ingest.job_folder import JobFolder
-from specrag.ingest.job_queue import JobQueue
-from specrag.ingest.job_state import Job, cancelled, failed, outcome
+from specrag.ingest.jobs.archive import is_one, members_of
+from specrag.ingest.jobs.folder import JobFolder
+from specrag.ingest.jobs.line import JobQueue
+from specrag.ingest.jobs.state import Job, cancelled, failed, outcome
 
 _log = logging.getLogger(__name__)
 

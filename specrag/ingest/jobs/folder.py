@@ -18,8 +18,8 @@ from pathlib import Path
 from filelock import FileLock, Timeout
 
 from specrag.errors import DocumentError, StoreError, TransientError
-from specrag.ingest.job_state import Job
-from specrag.ingest.job_store import JobStore
+from specrag.ingest.jobs.state import Job
+from specrag.ingest.jobs.store import JobStore
 
 _LOCK, _DATABASE, _COPIES, _UNPACKING = "queue.lock", "jobs.db", "copies", "unpacking"
 _FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)

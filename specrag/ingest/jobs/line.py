@@ -11,11 +11,11 @@ from datetime import datetime
 from typing import Any
 
 from specrag.errors import UsageError
-from specrag.ingest.job_ledger import Ledger
-from specrag.ingest.job_order import FairLine
-from specrag.ingest.job_room import Room
-from specrag.ingest.job_state import ENDED, REPEATABLE, Job, JobState, State, cancelled, waiting
-from specrag.ingest.job_summary import summary
+from specrag.ingest.jobs.ledger import Ledger
+from specrag.ingest.jobs.order import FairLine
+from specrag.ingest.jobs.room import Room
+from specrag.ingest.jobs.state import ENDED, REPEATABLE, Job, JobState, State, cancelled, waiting
+from specrag.ingest.jobs.summary import summary
 
 
 class JobQueue:

@@ -1,0 +1,1 @@
+"""From a document to chunks, and from chunks back to the document."""

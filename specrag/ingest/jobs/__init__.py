@@ -1,0 +1,1 @@
+"""The queue of uploads: what waits, whose turn it is, and what a restart finds of it."""

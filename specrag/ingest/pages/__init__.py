@@ -1,0 +1,1 @@
+"""Pages as pictures, with the places of a passage on them."""

@@ -1,0 +1,1 @@
+"""Reading files in a process of its own, which a hostile file may bring down."""
