@@ -53,6 +53,7 @@ PIPELINES: dict[PipelineName, Callable[[Tools], Pipeline]] = {
     "drafter": DrafterOnlyPipeline,
     "multihop": MultiHopPipeline,
 }
+_DAY_S = 86_400.0
 PACKAGES = ("gradio", "transformers", "torch", "sentence-transformers", "chromadb", "plotly")
 
 
@@ -128,15 +129,21 @@ class Parts:
 
     @cached_property
     def originals(self) -> Originals | None:
-        """Where uploaded files are kept, if they are."""
-        kept = self.settings.keep_originals and not self._in_memory
-        return Originals(self.settings.home / "originals") if kept else None
+        """Where uploaded files are kept; those of another store are none of this one's."""
+        if self._in_memory:
+            return None
+        place = server_of(self.settings).identity if self.settings.chroma_url else "here"
+        return Originals(self.settings.home / "originals" / place)
 
     def sweep_originals(self) -> None:
-        """Remove kept files whose documents are gone; only before anything is being added."""
+        """Remove kept files whose documents are gone; only before anything is being added here.
+
+        Where the store is a server's, another program with this home may be adding at this moment.
+        """
         if self.originals is not None:
-            store = self.store
-            self.originals.sweep({name: set(store.editions(name)) for name in store.collections()})
+            store, shared = self.store, bool(self.settings.chroma_url)
+            known = {name: set(store.editions(name)) for name in store.collections()}
+            self.originals.sweep(known, idle_s=_DAY_S if shared else 0.0)
 
     @cached_property
     def library(self) -> Library:
@@ -275,7 +282,8 @@ class Parts:
     def close(self) -> None:
         """Let go of the store's lock and of the threads, of those parts that were made."""
         made = self.__dict__
-        for name in ("jobs", "reindexing", "reading", "store", "drafter", "verifier", "worker"):
+        # the store last: who embeds for it at this moment holds it until the worker is gone
+        for name in ("jobs", "reindexing", "reading", "drafter", "verifier", "worker", "store"):
             if name in made and hasattr(made[name], "close"):
                 made[name].close()
 

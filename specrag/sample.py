@@ -50,6 +50,7 @@ def ensure_sample(indexer: Indexer, progress: Callable[[int, int], None] = _igno
         raise DocumentError(
             "unreadable", f"The sample pages are missing from {FOLDER.name}; run from a checkout."
         )
+    _adopt(indexer)
     wanted = set()
     for done, page in enumerate(pages):
         progress(done, len(pages))
@@ -63,6 +64,13 @@ def ensure_sample(indexer: Indexer, progress: Callable[[int, int], None] = _igno
         if document.id not in wanted:
             _drop(indexer.store, document.id)
     progress(len(pages), len(pages))
+
+
+def _adopt(indexer: Indexer) -> None:
+    """Give the sample the embedder in use; nobody else can, since it is read-only."""
+    store = indexer.store
+    if SAMPLE in store.collections() and store.collection(SAMPLE).fingerprint != indexer.embedder_fingerprint:
+        indexer.reindex(SAMPLE)
 
 
 def _drop(store: VectorStore, document_id: str) -> None:

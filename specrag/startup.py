@@ -112,7 +112,7 @@ class Startup:
             ("Reading the sample collection", lambda: ensure_sample(parts.indexer, self._sample_progress)),
             ("Putting the kept files in order", parts.sweep_originals),
             ("Opening the upload queue", lambda: parts.jobs),
-            ("Opening the collections", lambda: parts.library),
+            ("Opening the collections", lambda: (parts.library, parts.viewer, parts.reindexing)),
             ("Looking for the drafter's weights", lambda: parts.drafter),
             ("Loading the verifier", lambda: parts.verifier),
             ("Opening the traces", lambda: parts.runs),

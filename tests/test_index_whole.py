@@ -106,6 +106,19 @@ def test_no_file_is_kept_where_that_is_switched_off(made: Callable[..., Rig]) ->
     assert rig.kept() == 0
 
 
+def test_files_kept_before_that_was_switched_off_still_go_with_their_documents(
+    made: Callable[..., Rig],
+) -> None:
+    """The file of a replaced document stayed on the disk for ever, while the page said that it was gone."""
+    before = made()
+    assert before.indexer.ingest(before.save("mill.md", MILL), "mill.md", "docs").status == "ready"
+    assert before.kept() == 1
+    rig = made(keep=False, store=before.store)
+    changed = rig.save("mill.md", MILL + " Since then it stands still.")
+    assert rig.indexer.ingest(changed, "mill.md", "docs", replace=True).replaced != ()
+    assert rig.kept() == 0
+
+
 def test_what_a_search_reads_of_a_chunk_begins_with_its_title(made: Callable[..., Rig]) -> None:
     """A text that says "it" is found by a question that names what the document is about."""
     rig = made()

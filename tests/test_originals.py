@@ -91,3 +91,13 @@ def test_a_sweep_removes_what_no_document_claims(tmp_path: Path, upload: Path) -
     kept.sweep({"docs": {"aaaa"}, "new": {"cccc"}})
     assert files(root) == ["docs/aaaa"]
     assert not (root / "gone").exists()
+
+
+def test_a_file_that_somebody_may_be_adding_at_this_moment_is_left(tmp_path: Path, upload: Path) -> None:
+    """Another program with the same home lost the files that it had kept and not yet committed."""
+    kept = Originals(tmp_path / "originals")
+    kept.keep("docs", "aaaa", upload, "a.pdf")
+    kept.sweep({}, idle_s=60)
+    assert files(tmp_path / "originals") == ["docs/aaaa"]
+    kept.sweep({})
+    assert files(tmp_path / "originals") == []

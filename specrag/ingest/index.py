@@ -82,7 +82,7 @@ class Indexer:
         self._chunker = chunker
         self._vectorizer = Vectorizer(embedder, chunker)
         self._reader = reader or HereReader(settings)
-        self._keeping = Keeping(store, originals if settings.keep_originals else None)
+        self._keeping = Keeping(store, originals, keep=settings.keep_originals)
         self._clock = clock
         self._timer = timer
         self._one_at_a_time = threading.Lock()
@@ -247,7 +247,7 @@ class Indexer:
             source=document.source,
             pages=len(document.pages),
             chunks=len(chunks),
-            added_at=self._clock().isoformat(timespec="seconds"),
+            added_at=self._clock().isoformat(timespec="milliseconds"),
             published_at=document.published_at,
             encoding=document.encoding,
             media_type=document.media_type,

@@ -13,17 +13,18 @@ from specrag.types import DocumentInfo
 class Keeping:
     """Keeps files for documents that come in, and removes those of documents that go."""
 
-    def __init__(self, store: VectorStore, originals: Originals | None) -> None:
-        """`originals` is None where no file is kept."""
+    def __init__(self, store: VectorStore, originals: Originals | None, *, keep: bool = True) -> None:
+        """Without `keep` no file comes in, and those of earlier times still go with their documents."""
         self._store = store
         self._originals = originals
+        self._keep = keep
 
     @contextmanager
     def kept(
         self, collection: str, document_id: str, path: Path, name: str, *, known: bool
     ) -> Iterator[None]:
         """The file among the originals, unless what follows fails; that of a `known` document stays."""
-        if self._originals is None:
+        if self._originals is None or not self._keep:
             yield
             return
         self._originals.keep(collection, document_id, path, name)

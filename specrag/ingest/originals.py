@@ -7,6 +7,7 @@ that is missing costs a picture and not an answer.
 
 import re
 import shutil
+import time
 import uuid
 from collections.abc import Container, Mapping
 from contextlib import suppress
@@ -61,21 +62,22 @@ class Originals:
         """Remove all files of a collection; none there is no error."""
         shutil.rmtree(self._folder(collection), ignore_errors=True)
 
-    def sweep(self, known: Mapping[str, Container[str]]) -> None:
+    def sweep(self, known: Mapping[str, Container[str]], *, idle_s: float = 0.0) -> None:
         """Remove the files of documents that are gone, and what a killed process has left.
-
-        Only for when nobody is adding a document.
 
         Args:
             known: the ids of the documents of each collection.
+            idle_s: younger files stay; 0 only for when nobody else is adding a document.
         """
+        latest = time.time() - idle_s
         if not self._root.is_dir():
             return
         for folder in [one for one in self._root.iterdir() if one.is_dir()]:
             documents: Container[str] = known.get(folder.name, ())
             for file in list(folder.iterdir()):
-                if file.name not in documents:
-                    file.unlink(missing_ok=True)
+                with suppress(FileNotFoundError):
+                    if file.name not in documents and file.stat().st_mtime <= latest:
+                        file.unlink()
             with suppress(OSError):  # there is still something in it
                 folder.rmdir()
 

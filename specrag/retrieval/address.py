@@ -1,5 +1,6 @@
 """Where a Chroma server is and what it wants to hear, read from the settings. Loads nothing heavy."""
 
+import hashlib
 from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import SplitResult, urlsplit
@@ -30,6 +31,12 @@ class ChromaServer:
     """How long a request is tried again while the server cannot be reached: the time of a restart."""
     silence_s: float = 600.0
     """A replica that says nothing for so long is dead; what it left half done is removed."""
+
+    @property
+    def identity(self) -> str:
+        """Names the store behind it, in words that a folder may have."""
+        place = f"{self.url} {self.tenant} {self.database}"
+        return hashlib.sha256(place.encode()).hexdigest()[:16]
 
     @property
     def headers(self) -> dict[str, str]:

@@ -1,10 +1,12 @@
 """How much may wait: files and bytes, of all owners together and of each.
 
-One owner has at most half of the room, so that there is always some for the others. What is still being
-copied counts as well, or two uploads at once would both take the last place.
+One owner has at most half of the room, so that there is always some for the others. An archive may hold more
+files than that; what its owner has beyond half takes no room from anybody else. What is still being copied
+counts as well, or two uploads at once would both take the last place.
 """
 
 import shutil
+from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
@@ -58,7 +60,7 @@ class Room:
         waiting = [(item.state.owner, item.size) for item in jobs if item.state.state == "queued"]
         loads = [*waiting, *self._arriving.values()]
         own = [entry for entry in loads if entry[0] == load[0]]
-        self._count(shown, len(loads), len(own))
+        self._count(shown, loads, len(own))
         self._weigh(shown, load[1], loads, own)
         self._arriving[job] = load
 
@@ -66,15 +68,20 @@ class Room:
         """Give the reservation back: the job counts itself now, or never came."""
         self._arriving.pop(job, None)
 
-    def _count(self, shown: str, everybodys: int, own: int) -> None:
+    def _count(self, shown: str, loads: list[Load], own: int) -> None:
         files = self._limits.files
-        if everybodys >= files:
+        half = max(1, files // 2)
+        if sum(min(many, half) for many in Counter(owner for owner, _ in loads).values()) >= files:
             raise TransientError(f"{files} files are waiting already; add {shown} when some are done.")
-        if own >= max(1, files // 2):
+        if own >= half:
             raise TransientError(f"{own} of your files are waiting already; add {shown} when some are done.")
 
     def _weigh(self, shown: str, size: int, loads: list[Load], own: list[Load]) -> None:
-        everybodys, yours = sum(entry[1] for entry in loads), sum(entry[1] for entry in own)
+        by_owner: Counter[str] = Counter()
+        for owner, many in loads:
+            by_owner[owner] += many
+        everybodys = sum(min(many, self._limits.bytes // 2) for many in by_owner.values())
+        yours = sum(entry[1] for entry in own)
         if everybodys + size > self._limits.bytes or yours + size > self._limits.bytes // 2:
             whose = "your files" if yours + size > self._limits.bytes // 2 else "the files"
             taken = (yours if whose == "your files" else everybodys) // _MEGABYTE
