@@ -71,7 +71,7 @@ def test_a_result_says_what_was_read(indexer: Indexer, tmp_path: Path) -> None:
     assert result.document_id is not None
     listed = indexer.store.document("docs", result.document_id)
     assert (listed.source, listed.title, listed.pages, listed.chunks) == ("a.pdf", "a", 2, 2)
-    assert listed.added_at == "2026-01-02T00:00:00+00:00"
+    assert listed.added_at == "2026-01-02T00:00:00.000+00:00"
     assert [chunk.page for chunk in indexer.store.chunks("docs", result.document_id)] == [1, 2]
 
 
