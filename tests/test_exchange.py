@@ -4,6 +4,8 @@ import io
 import json
 import random
 import struct
+import subprocess
+import sys
 import tracemalloc
 import zipfile
 from collections.abc import Callable, Iterator
@@ -322,7 +324,7 @@ LIES: dict[str, tuple[Change, str]] = {
     "an original of nothing": (_added("originals/" + "f" * 16), "does not belong there"),
     "another original": (_original, "is another file"),
     "no json": (_added("manifest.json", b"\xff{"), "does not follow"),
-    "deep json": (_added("manifest.json", b"[" * 100_000), "does not follow"),
+    "deep json": (_added("manifest.json", b"[" * 60_000), "does not follow"),
     "another document's id": (_info(id="0" * 16), "another id"),
     "a wrong count": (_info(chunks=7), "number of its chunks"),
     "a negative number": (_info(bytes=-1), "a number or a time"),
@@ -362,6 +364,78 @@ def test_a_bomb_is_counted_and_not_believed(other: Rig, packed: Path, tmp_path: 
         assert tracemalloc.get_traced_memory()[1] < 20 * 2**20
     finally:
         tracemalloc.stop()
+
+
+def _filled(item: bytes, count: int) -> Change:
+    def change(parts: dict[str, Part]) -> None:
+        name = next(part for part in parts if part.startswith("documents/"))
+        told = json.loads(parts[name])
+        head = json.dumps({"info": told["info"], "chunks": []}).encode()[:-2]
+        parts[name] = head + b",".join([item] * count) + b"]}"
+
+    return change
+
+
+def _counted(item: bytes, count: int) -> Change:
+    def change(parts: dict[str, Part]) -> None:
+        told = json.loads(parts["manifest.json"])
+        head = json.dumps({**told, "documents": []}).encode()
+        parts["manifest.json"] = head.replace(b'"documents": []', b'"documents": [' + item * count + b"0]")
+
+    return change
+
+
+TINY = b'{"id":"a","document_id":"a","title":"","source":"","text":"a","position":0}'
+HEAVY: dict[str, tuple[Change, str]] = {
+    "chunks without anything": (_filled(b"{}", 150_000), "does not follow"),
+    "many chunks without anything": (_filled(b"{}", 1_000_000), "MAX_CHARACTERS"),
+    "numbers for chunks": (_filled(b"0", 3_000_000), "MAX_CHARACTERS"),
+    "lists for chunks": (_filled(b"[]", 1_000_000), "a list too many"),
+    "tiny chunks": (_filled(TINY, 200_000), "MAX_CHARACTERS"),
+    "numbers for documents": (_counted(b"0,", 30_000), "does not follow"),
+    "a long list of documents": (_counted(b"0,", 1_900_000), "MAX_ARCHIVE_FILES"),
+}
+LIMITED = """
+import resource, sys
+from pathlib import Path
+from specrag.config import load_settings
+from specrag.errors import DocumentError
+from specrag.library.exchange_read import Package
+
+path, home = sys.argv[1:]
+settings = load_settings({}, home=Path(home), max_unpacked_mb=16, max_archive_files=20, max_characters=10_000_000)
+before = resource.getrusage(resource.RUSAGE_SELF)
+try:
+    with Package(Path(path), settings) as package:
+        list(package.documents())
+except DocumentError as error:
+    print(error)
+after = resource.getrusage(resource.RUSAGE_SELF)
+print((after.ru_maxrss - before.ru_maxrss) // 1024, after.ru_utime - before.ru_utime)
+"""
+
+
+@pytest.mark.parametrize("heavy", HEAVY)
+def test_a_small_file_does_not_fill_the_memory(packed: Path, tmp_path: Path, heavy: str) -> None:
+    """The bug: a file of 2 KB took three gigabytes and held up the whole program for twelve seconds."""
+    change, sentence = HEAVY[heavy]
+    path = repacked(packed, change, tmp_path / "heavy.zip")
+    assert path.stat().st_size < 2**18
+    command = [sys.executable, "-c", LIMITED, str(path), str(tmp_path)]
+    said, used = subprocess.run(command, capture_output=True, text=True, check=True).stdout.splitlines()
+    assert sentence in said
+    megabytes, seconds = map(float, used.split())
+    assert megabytes < 250
+    assert seconds < 5
+
+
+def test_brackets_and_commas_of_a_text_are_no_structure(made: Rig, other: Rig, tmp_path: Path) -> None:
+    """A guard against too much structure must not refuse program code."""
+    code = """x = {"a\\\\": [[{}, {}, ""], [",", "\\""]]}\n""" * 300
+    name = made.library.create(ADA, "Code").name
+    made.add(name, code, "code.txt")
+    shelf = other.library.import_(BO, made.library.export(ADA, name, tmp_path))
+    assert shelf.documents == 1
 
 
 def test_a_directory_of_a_million_parts_is_not_read(other: Rig, tmp_path: Path) -> None:

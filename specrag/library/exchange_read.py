@@ -30,11 +30,19 @@ from specrag.library.exchange import (
     vectors_part,
 )
 from specrag.library.exchange_clean import cleaned
+from specrag.library.exchange_marks import marks_of
 from specrag.library.exchange_zip import MB, CountedZip, corrupt, too_large
 from specrag.retrieval.base import Vectors
 
 T = TypeVar("T")
-_MANIFEST_BYTES: Final = 4 * MB
+_MANIFEST_BYTES: Final = 1 << 16
+"""Of a manifest without its documents; title and description are short."""
+_ENTRY_BYTES: Final = 32
+"""More than a manifest needs for a document."""
+_CHUNK_CHARACTERS: Final = 64
+"""Chunks of a long document have more on average, in any script and with any sensible setting."""
+_CHUNK_COMMAS: Final = 16
+"""More than a chunk has."""
 _HEADER_BYTES: Final = 4096
 _ID: Final = re.compile(r"[0-9a-f]{16}")
 _NORM_ERROR: Final = 1e-3
@@ -95,6 +103,7 @@ class Package:
         self._zip.renew()
         for document_id in self.manifest.documents:
             data = self._zip.read(document_part(document_id))
+            self._check_marks(data, document_id)
             packed = _validated(packed_adapter(), data, f"the document {document_id}")
             yield cleaned(packed, document_id, self._settings)
 
@@ -136,7 +145,9 @@ class Package:
             raise DocumentError(
                 "not_a_collection", "The file is no collection of specrag; choose one that was exported."
             )
-        data = self._zip.read(MANIFEST, _MANIFEST_BYTES)
+        most = self._settings.max_archive_files
+        refusal = too_large(f"a list of more than {most:,} documents", "MAX_ARCHIVE_FILES")
+        data = self._zip.read(MANIFEST, _MANIFEST_BYTES + _ENTRY_BYTES * most, refusal)
         manifest = _validated(manifest_adapter(), data, "the manifest")
         if manifest.schema != SCHEMA:
             shown = re.sub(r"[^\x20-\x7e]", "?", manifest.schema[:40])
@@ -144,6 +155,15 @@ class Package:
                 "not_a_collection", f"The file has the schema “{shown}”; {SCHEMA} can be imported."
             )
         return manifest
+
+    def _check_marks(self, data: bytes, document_id: str) -> None:
+        """Refuse what would take much more memory to parse than a document that can be."""
+        most = self._settings.max_pages + self._settings.max_characters // _CHUNK_CHARACTERS
+        marks = marks_of(data)
+        if marks.lists > 1:
+            raise corrupt(f"the document {document_id} does not follow {SCHEMA} (a list too many)")
+        if marks.objects > most + 2 or marks.commas > _CHUNK_COMMAS * (most + 1):
+            raise too_large(f"a document of more than {most:,} chunks", "MAX_CHARACTERS")
 
     def _check_parts(self) -> None:
         """Every part is one of those that may be there, and each is there once."""

@@ -55,22 +55,24 @@ class CountedZip:
         """Allow as many bytes as the settings do, from now on."""
         self._left = self._settings.max_unpacked_mb * MB
 
-    def read(self, name: str, limit: int | None = None) -> bytes:
+    def read(self, name: str, limit: int | None = None, refusal: DocumentError | None = None) -> bytes:
         """A part in memory, of at most `limit` bytes.
 
         Raises:
-            DocumentError: it is damaged, or longer.
+            DocumentError: it is damaged, or longer, of which `refusal` says what it means.
         """
         data = bytearray()
-        for block in self.blocks(name, limit):
+        for block in self.blocks(name, limit, refusal):
             data += block
         return bytes(data)
 
-    def blocks(self, name: str, limit: int | None = None) -> Iterator[bytes]:
+    def blocks(
+        self, name: str, limit: int | None = None, refusal: DocumentError | None = None
+    ) -> Iterator[bytes]:
         """A part in blocks, of at most `limit` bytes together.
 
         Raises:
-            DocumentError: it is damaged, or longer.
+            DocumentError: as `read`.
         """
         with as_sentences():
             info = self._archive.getinfo(name)
@@ -82,7 +84,7 @@ class CountedZip:
                     read += len(block)
                     self._take(len(block))
                     if limit is not None and read > limit:
-                        raise too_large(f"a part of more than {limit / MB:,.0f} MB", "MAX_FILE_MB")
+                        raise refusal or too_large(f"a part of more than {limit / MB:,.0f} MB", "MAX_FILE_MB")
                     yield block
 
     def _take(self, count: int) -> None:
