@@ -1,5 +1,8 @@
 """Of passages that say the same one stays; what differs in a figure, a name or a "not" stays on both sides."""
 
+import random
+import time
+
 import pytest
 
 from specrag.retrieval.duplicates import Text, distinct, near_duplicates
@@ -21,10 +24,12 @@ def text(words: str, *, title: str = "Load", name: str = "a", date: str | None =
         TEXT.upper(),
         TEXT.replace(" ", "\n", 5),
         TEXT.replace(",", ""),
-        TEXT.replace("moderate", "medium"),
+        TEXT.replace("straps", "strap"),
+        TEXT.replace("moderate size", "moderate-size"),
+        TEXT.replace("a further box", "also a further box"),
         f"{TEXT} see elsewhere",
     ],
-    ids=["equal", "capitals", "lines", "commas", "a word", "more at the end"],
+    ids=["equal", "capitals", "lines", "commas", "a form", "a hyphen", "more inside", "more at the end"],
 )
 def test_nearly_the_same_words(other: str) -> None:
     assert near_duplicates(text(TEXT), text(other))
@@ -47,6 +52,64 @@ def test_nearly_the_same_words(other: str) -> None:
 def test_a_contradiction_is_no_duplicate(other: str) -> None:
     """Dropping one of two pages that differ in a figure would hide the very dispute that is to be shown."""
     assert not near_duplicates(text(TEXT), text(other))
+
+
+HOURS = (
+    "The museum keeps old lamps, and its house by the river is closed to visitors during the winter months, when "
+    "the guards clean every lamp with soft cloth and the gardener feeds the fish in the large pond behind it."
+)
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        HOURS.replace("winter", "summer"),
+        HOURS.replace("old", "new"),
+        HOURS.replace("fish", "frogs"),
+        HOURS.replace("winter", "hot summer"),
+        HOURS.replace("guards clean every lamp", "lamp clean every guards"),
+        HOURS.replace("keeps old lamps", "keeps lamps old"),
+    ],
+    ids=["season", "age", "animal", "two for one", "swap", "move"],
+)
+def test_a_contradiction_in_lower_case_is_no_duplicate(other: str) -> None:
+    """The page about the summer was left out as "the same" as the page about the winter."""
+    assert not near_duplicates(text(HOURS), text(other))
+    assert not near_duplicates(text(other), text(HOURS))
+
+
+def test_a_denial_elsewhere_is_a_contradiction() -> None:
+    """What is denied changes, though both texts hold the same words, and one "not" each."""
+    first = HOURS.replace("keeps old lamps", "keeps not old lamps")
+    assert not near_duplicates(text(first), text(HOURS.replace("keeps old lamps", "keeps old not lamps")))
+    assert not near_duplicates(text(first), text(HOURS.replace("feeds the fish", "feeds not the fish")))
+
+
+def test_a_window_moved_on_by_some_words_is_a_duplicate() -> None:
+    """Overlapping chunks share nearly everything, and lose and win words at their ends."""
+    both = f"{HOURS} {TEXT}".casefold()
+    assert near_duplicates(
+        text(both.removeprefix("the museum keeps ")), text(both.removesuffix(" each ride."))
+    )
+
+
+def test_long_texts_of_two_words_take_no_time() -> None:
+    """A text may be made so that aligning it takes more than the square of its length."""
+    draw = random.Random(1)
+    first, second = (text(" ".join(draw.choices("ab", k=5_000))) for _ in range(2))
+    begin = time.process_time()
+    assert not near_duplicates(first, second)
+    assert time.process_time() - begin < 0.5
+
+
+def test_a_hundred_near_duplicates_are_told_at_once() -> None:
+    """Every question does this, before anybody sees a passage."""
+    base = [f"w{chr(97 + number % 26)}{chr(97 + number // 26)}" for number in range(130)]
+    made = [text(" ".join([*base[:at], "also", *base[at:]]), name=str(at)) for at in range(1, 101)]
+    begin = time.process_time()
+    found = distinct(made, 8)
+    assert time.process_time() - begin < 2
+    assert len(found.dropped) > 50
 
 
 @pytest.mark.parametrize(

@@ -3,18 +3,28 @@
 Two pages that differ in one figure, name or "not" are no duplicates: they contradict each other, and showing
 that is what this program is for. So near-duplicates share most of their runs of three words, and give the
 same figures, names, symbols and denials in the same order; also their titles must not tell two things apart.
+A word in the place of another one ("winter" and "summer") is a contradiction too, unless both are forms of
+one word: a text may only have more or fewer words than the other, and no such fact may be among them.
 Where a script has no capitals every word may be a name, so only texts of the same words are duplicates there.
 """
 
 import re
 import unicodedata
-from collections.abc import Iterable
+from collections import Counter
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from typing import Final
+from difflib import SequenceMatcher
+from typing import Final, TypeAlias
+
+from specrag.retrieval.words import words as stems
 
 NEARLY: Final = 0.8
 """Jaccard similarity of the sets of shingles from which two texts are nearly the same."""
 _RUN: Final = 3
+_REPEATS: Final = 16
+"""Mean number of places in the other text where a word also stands, up to which texts are aligned. Prose has
+less than 5; made-up text of a few words would take seconds.
+"""
 _EDGES: Final = "\"'“”„«»‘’`()[]{}<>.,;:!?¿¡…|*_#。，、；：！？「」『』（）،؛؟"  # noqa: RUF001 - all scripts
 _COPY = re.compile(r"\W*(?:\(\d{1,2}\)|\bcopy(?: \d{1,2})?)\W*$|^\W*copy of\b", re.IGNORECASE | re.MULTILINE)
 _NOT = re.compile(r"n['’]t$")  # noqa: RUF001 - both apostrophes
@@ -65,7 +75,12 @@ class _Print:
     words: tuple[str, ...]
     shingles: frozenset[tuple[str, ...]]
     facts: tuple[str, ...]
+    """For each word itself if it is a fact, else nothing."""
     title: frozenset[str]
+
+
+_Change: TypeAlias = tuple[slice, slice]
+"""The words of two texts that stand in each other's place; one side may be empty."""
 
 
 def distinct(texts: Iterable[Text], k: int) -> Distinct:
@@ -101,7 +116,45 @@ def _same(first: _Print, second: _Print) -> bool:
         return False
     if first.words == second.words:
         return True
-    return first.facts == second.facts and _jaccard(first.shingles, second.shingles) >= NEARLY
+    if _jaccard(first.shingles, second.shingles) < NEARLY or _told(first.facts) != _told(second.facts):
+        return False
+    return _alignable(first, second) and all(
+        _harmless(first, second, group) for group in _changes(first, second)
+    )
+
+
+def _told(facts: tuple[str, ...]) -> tuple[str, ...]:
+    return tuple(fact for fact in facts if fact)
+
+
+def _alignable(first: _Print, second: _Print) -> bool:
+    """Whether texts can be aligned in no time, which those that only repeat themselves cannot."""
+    here, there = Counter(first.words), Counter(second.words)
+    pairs = sum(count * there[word] for word, count in here.items())
+    return pairs <= _REPEATS * len(first.words)
+
+
+def _changes(first: _Print, second: _Print) -> Iterator[list[_Change]]:
+    """What differs; changes with less than a run of the same words between them are one, as in a swap."""
+    group: list[_Change] = []
+    matcher = SequenceMatcher(None, first.words, second.words, autojunk=False)
+    for tag, begin, end, other_begin, other_end in matcher.get_opcodes():
+        if tag != "equal":
+            group.append((slice(begin, end), slice(other_begin, other_end)))
+        elif end - begin >= _RUN and group:
+            yield group
+            group = []
+    if group:
+        yield group
+
+
+def _harmless(first: _Print, second: _Print, group: list[_Change]) -> bool:
+    """Whether the one text only says more, without facts, or the same in other forms of the words."""
+    if any(_told(first.facts[here]) != _told(second.facts[there]) for here, there in group):
+        return False
+    words = [(" ".join(first.words[here]), " ".join(second.words[there])) for here, there in group]
+    others = [(gone, come) for gone, come in words if stems(gone) != stems(come)]
+    return not any(gone for gone, _ in others) or not any(come for _, come in others)
 
 
 def _told_apart(first: frozenset[str], second: frozenset[str]) -> bool:
@@ -117,7 +170,7 @@ def _print(text: Text) -> _Print:
         text=text,
         words=words,
         shingles=frozenset(tuple(words[at : at + _RUN]) for at in range(max(1, len(words) - _RUN + 1))),
-        facts=tuple(unit.casefold() for unit in units if _fact(unit)),
+        facts=tuple(unit.casefold() if _fact(unit) else "" for unit in units),
         title=frozenset(unit.casefold() for unit in _units(_COPY.sub(" ", text.title))),
     )
 
