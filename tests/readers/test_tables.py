@@ -40,10 +40,7 @@ def test_decimal_commas_do_not_hide_the_semicolons(tmp_path: Path) -> None:
 
 def test_cells_with_line_breaks_and_quotes_stay_one_cell(tmp_path: Path) -> None:
     text = 'Name,Said\nAnna,"He said ""no"",\nand left"\nBen,hm\n'
-    assert (
-        text_of(load(tmp_path, "a.csv", text))
-        == 'Name: Anna; Said: He said "no", and left\nName: Ben; Said: hm'
-    )
+    assert text_of(load(tmp_path, "a.csv", text)) == 'Name | Said\nAnna | He said "no", and left\nBen | hm'
 
 
 def test_a_quote_that_is_never_closed_does_not_swallow_the_rows(tmp_path: Path) -> None:
@@ -62,9 +59,59 @@ def test_a_quote_that_is_never_closed_does_not_swallow_the_rows(tmp_path: Path) 
         ([["A", "B"], ["1", ""]], ["A | B", "A: 1"]),
         ([["A", "B"], ["1", "2", "3"], ["A", "B"]], ["A: 1; B: 2; 3", "A | B"]),
         ([["He came.", "She went."], ["x", "y"]], ["He came. | She went.", "x | y"]),
+        ([["name", "home"], ["Anna", "Rome"]], ["name: Anna; home: Rome"]),
+        ([["", "Food", "Beds"], ["Inn", "good", "hard"]], ["Inn; Food: good; Beds: hard"]),
+        ([["Who", "Paid", "Job"], ["Anna", "yes", "Cook"]], ["Who: Anna; Paid: yes; Job: Cook"]),
+        ([["Who", "Born"], ["Anna", "3 May 1990"], ["Bob", "n/a"]], ["Who: Anna; Born: 3 May 1990", "Who: Bob; Born: n/a"]),
+        ([["Item", "Price"], ["Oar", "9 EUR"], ["Rope", "$ 12"]], ["Item: Oar; Price: 9 EUR", "Item: Rope; Price: $ 12"]),
+        ([["Who", "Job"], ["Anna", "Cook"], ["Who", "Job"]], ["Who: Anna; Job: Cook", "Who | Job"]),
+    ],
+)  # fmt: skip
+def test_a_header_is_recognised_by_what_it_looks_like(rows: list[list[str]], expected: list[str]) -> None:
+    assert list(lines(rows)) == expected
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Anna,Rome,Keeper\nBob,Paris,Cook\nEve,Bonn,Cook",
+        "Project,Bridge North\nOwner,Anna Smith\nBudget,12000\nStart,2024-01-01\nState,open",
+        "Project,Bridge North\nBudget,12000\nStart,2024-01-01",
+        "Project:,Bridge\nBudget:,12000",
+        "Anna,12 Main Street\nBob,3 Mill Lane",
     ],
 )
-def test_a_header_is_recognised_by_what_it_looks_like(rows: list[list[str]], expected: list[str]) -> None:
+def test_texts_that_name_no_columns_stay_rows(tmp_path: Path, text: str) -> None:
+    """The first person of a list, or the first key of a cover sheet, named the columns of all others."""
+    assert text_of(load(tmp_path, "a.csv", text)) == text.replace(",", " | ")
+
+
+@pytest.mark.parametrize(
+    ("rows", "expected"),
+    [
+        (
+            [["Item", "Price"], ["Oar", "9"], [], ["Bird", "Eggs"], ["Heron", "4"]],
+            ["Item: Oar; Price: 9", "Bird: Heron; Eggs: 4"],
+        ),
+        (
+            [["Item", "Price"], ["Oar", "9"], ["", ""], ["Owner", "Anna", "Rome"], ["Cook", "Bob", "Bonn"]],
+            ["Item: Oar; Price: 9", "Owner | Anna | Rome", "Cook | Bob | Bonn"],
+        ),
+        (
+            [["Who", "Age"], [], ["Anna", "30"], ["Bob", "40"], [], ["Eve", "50"], ["Notes"]],
+            ["Who: Anna; Age: 30", "Who: Bob; Age: 40", "Who: Eve; Age: 50", "Who: Notes"],
+        ),
+        ([["Prices"], [], ["Item", "Cost"], [], ["Oar", "9"]], ["Prices", "Item: Oar; Cost: 9"]),
+        ([["Item", "Cost"], ["Oar", "9"], [], ["All with tax."]], ["Item: Oar; Cost: 9", "All with tax."]),
+        ([["Owner", "Anna"], [], ["Item", "Cost"], ["Oar", "9"]], ["Owner | Anna", "Item: Oar; Cost: 9"]),
+        ([["Owner", "Anna"], [], ["Cook", "Bob"]], ["Owner | Anna", "Cook | Bob"]),
+        ([["Owner", "Anna"]], ["Owner | Anna"]),
+    ],
+)
+def test_an_empty_row_ends_a_table_unless_the_next_rows_belong_to_it(
+    rows: list[list[str]], expected: list[str]
+) -> None:
+    """A second table had the header of the first: `Item: Bird; Price: Eggs`."""
     assert list(lines(rows)) == expected
 
 

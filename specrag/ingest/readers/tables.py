@@ -1,21 +1,18 @@
 """Rows as lines that still say what they mean when a chunk holds only some of them.
 
-A row below a recognisable header becomes a record, `Column: value; Column: value`, so that a small model need
-not count columns and no chunk depends on the one before it. Without such a header, or where repeating it
-would be too much text, cells stand side by side: `a | b | c`.
+A row below a header becomes a record, `Column: value; Column: value`, so that a small model need not count
+columns and no chunk depends on the one before it. Where a header is not certain, or where repeating it would
+be too much text, cells stand side by side: `a | b | c`. A row that is wrongly taken for a header makes all
+others lie, so short texts in the first row are not enough (see `headers`). An empty row ends a table.
 """
 
-import re
 from collections.abc import Iterable, Iterator, Sequence
-from itertools import chain, islice
+from itertools import chain, groupby, islice
+
+from specrag.ingest.readers.headers import Row, header
 
 _SAMPLE = 50
-_NAME_LENGTH = 60
-_NUMBER = re.compile(r"[-+(]?[\d\s.,'%€$£¥/:()-]*\d[\d\s.,'%€$£¥/:()-]*(?:[eE][-+]?\d+)?")
-_COVERED = 0.5
-"""Share of the columns in use that a header has to name."""
-
-Row = Sequence[str]
+"""Rows of a table that are looked at."""
 
 
 def lines(rows: Iterable[Row], *, records: bool = True) -> Iterator[str]:
@@ -25,20 +22,55 @@ def lines(rows: Iterable[Row], *, records: bool = True) -> Iterator[str]:
         rows: cells without line breaks, as `tidy` makes them.
         records: whether rows below a header may repeat its names.
     """
-    filled = (row for row in rows if any(row))
-    first = list(islice(filled, _SAMPLE))
-    at = _header(first) if records else None
-    if at is None:
-        yield from map(beside, chain(first, filled))
-        return
+    if records:
+        yield from _tables(rows)
+    else:
+        yield from (beside(row) for row in rows if any(row))
+
+
+def _tables(rows: Iterable[Row]) -> Iterator[str]:
+    """The tables between empty rows; one without a header of its own has the last one, if it fits."""
+    names: Row | None = None
+    alone: list[Row] | None = []  # None behind the first table
+    for filled, block in groupby(rows, any):
+        if not filled:
+            continue
+        first = list(islice(block, _SAMPLE))
+        if alone == [] and len(first) == 1 and sum(map(bool, first[0])) > 1:
+            alone = first  # The very first row may name what stands below an empty one.
+            continue
+        if alone and header(first) is None and header(alone + first) is not None:
+            first, alone = alone + first, None
+        yield from map(beside, alone or ())
+        at = header(first)
+        table = chain(first, block)
+        if at is not None:
+            names = first[at]
+            yield from _headed(first, at, table)
+        elif names is not None and _width(first) == _width([names]):
+            yield from (record(row, names) for row in table)
+        else:
+            yield from map(beside, table)
+        # Titles may stand above the first table.
+        alone = alone if alone == [] and _width(first) == 1 else None
+    yield from map(beside, alone or ())
+
+
+def _headed(first: list[Row], at: int, table: Iterator[Row]) -> Iterator[str]:
+    """A table below its header, which is the row `at` of its first rows."""
     names = first[at]
     # A column without a value is named in no record.
     used = {place for row in first[at + 1 :] for place, cell in enumerate(row) if cell}
     unused = any(name and place not in used for place, name in enumerate(names))
     yield from map(beside, first[: at + unused])
-    for row in chain(first[at + 1 :], filled):
+    for row in islice(table, at + 1, None):
         # A header that is repeated for print is no record.
         yield beside(row) if row == names else record(row, names)
+
+
+def _width(rows: Iterable[Row]) -> int:
+    """Columns up to the last one in use."""
+    return max(place + 1 for row in rows for place, cell in enumerate(row) if cell)
 
 
 def beside(row: Row) -> str:
@@ -63,23 +95,9 @@ def tidy(cell: str) -> str:
 
 def width_of_header(rows: Sequence[Row]) -> int:
     """Characters that each record would repeat, 0 where there is no header."""
-    at = _header(rows[:_SAMPLE])
-    return 0 if at is None else sum(len(name) + 2 for name in rows[at])
-
-
-def _header(rows: Sequence[Row]) -> int | None:
-    """The place of the row that names the columns: the first of several cells, behind titles of one cell."""
-    at = next((place for place, row in enumerate(rows) if sum(map(bool, row)) > 1), None)
-    if at is None or at + 1 >= len(rows):
-        return None
-    below = rows[at + 1 :]
-    names = [cell for cell in rows[at] if cell]
-    used = {place for row in below for place, cell in enumerate(row) if cell}
-    named = {place for place, cell in enumerate(rows[at]) if cell}
-    if len(set(names)) < len(names) or not all(map(_is_name, names)):
-        return None
-    return at if used and len(used & named) >= max(1, _COVERED * len(used)) else None
-
-
-def _is_name(cell: str) -> bool:
-    return len(cell) <= _NAME_LENGTH and not _NUMBER.fullmatch(cell) and not cell.endswith((".", "。"))
+    widest = 0
+    for filled, block in groupby(rows, any):
+        first = list(block)[:_SAMPLE]
+        at = header(first) if filled else None
+        widest = max(widest, 0 if at is None else sum(len(name) + 2 for name in first[at]))
+    return widest
