@@ -115,10 +115,26 @@ def test_a_touch_changes_nothing_of_another(made: Rig) -> None:
 
 
 def test_the_operator_finds_titles_and_is_asked_which_of_several(made: Rig) -> None:
-    made.library.create(ADA, "Diary")
-    made.library.create(BO, "Diary")
+    """Two processes may have given a title at the same time."""
+    for name in ("a-diary", "b-diary"):
+        made.store.ensure_collection(name, made.indexer.embedder_fingerprint, labels={"title": "Diary"})
     assert "Several collections are called “Diary”" in refused(lambda: made.library.find(OPERATOR, "Diary"))
     assert made.library.find(OPERATOR, "your documents") == OWN
+
+
+def test_the_operators_files_do_not_go_where_a_visitor_says(made: Rig) -> None:
+    """The bug: a visitor who had titled a collection “papers” was given the files of `--collection papers`."""
+    theirs = made.library.create(ADA, "Papers").name
+    first = made.library.default(ADA)
+    made.add(first, "Found by nobody.")
+    made.library.rename(ADA, first, "Reports")
+    assert made.library.called(OPERATOR, "papers") == []
+    assert "no collection" in refused(lambda: made.library.find(OPERATOR, "Reports"))
+    assert made.library.place("papers") == "papers"
+    assert made.library.place("reports") == "reports"
+    assert made.library.find(OPERATOR, "papers") == "papers"
+    assert made.library.find(OPERATOR, theirs) == theirs
+    assert made.library.shelf(ADA, theirs).documents == 0
 
 
 def test_an_open_page_shares_everything_but_what_had_an_owner(tmp_path: Path) -> None:

@@ -111,6 +111,8 @@ class Library(Shelving):
     def place(self, text: str) -> str:
         """Where files of the operator go: a collection by name or title, or a new one of this name.
 
+        The title of a visitor's collection means nothing here.
+
         Raises:
             StoreError: it is the sample, or nothing that can name a collection.
         """

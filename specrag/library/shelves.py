@@ -134,6 +134,17 @@ def sees(who: Visitor, info: CollectionInfo) -> bool:
     return info.owner == who.owner or (info.name == default_name(who) and not info.owner)
 
 
+def belongs(who: Visitor, info: CollectionInfo) -> bool:
+    """Whether a title given by `who` may mean this collection, which they see.
+
+    The operator sees those of all visitors, and any of them may choose a title that the operator is going to
+    type: so that nothing ends in the hands of a visitor, the operator calls theirs by name.
+    """
+    if info.name in (SAMPLE, default_name(who)):
+        return True
+    return info.owner == (who.owner or "") and not is_somebodys(info.name)
+
+
 def unknown(name: str) -> StoreError:
     """The refusal of a collection that does not exist, and in the same words of one that is not theirs."""
     return StoreError(f"There is no collection “{visible(name)[:80]}”; choose one of the list.")

@@ -15,6 +15,7 @@ from specrag.library.shelves import (
     SAMPLE,
     SAMPLE_TITLE,
     Shelf,
+    belongs,
     default_name,
     folded,
     missing,
@@ -93,12 +94,13 @@ class Shelving:
             raise unknown(name)
 
     def called(self, who: Visitor, text: str) -> list[str]:
-        """The names of what is called so: the one of this name, or all of this title."""
+        """The names of what is called so: the one of this name, or all of this title among their own."""
         seen, own = self._seen(who), default_name(who)
         infos = {name: seen.get(name, missing(name)) for name in (SAMPLE, own)} | seen
         if text in infos:
             return [text]
-        return [info.name for info in infos.values() if folded(_title(info, own)) == folded(visible(text))]
+        ours = [info for info in infos.values() if belongs(who, info)]
+        return [info.name for info in ours if folded(_title(info, own)) == folded(visible(text))]
 
     def _titles(self, who: Visitor, besides: str = "") -> set[str]:
         """What the collections of somebody are called, names included, as `folded`."""
