@@ -9,14 +9,16 @@ from pathlib import Path
 
 import pytest
 
-from specrag.cli.ask import run_and_keep
+from specrag.cli.ask import Teller, run_and_keep
 from specrag.errors import TraceError
+from specrag.events import PassagesRetrieved
 from specrag.models.base import Conversation, Line, Output, Piece
 from specrag.models.scripted import ScriptedModel, Written
 from specrag.pipelines.base import Request
 from specrag.retrieval.chroma import ChromaStore
 from specrag.tracing.store import TraceStore
 from specrag.tracing.trace import Trace
+from specrag.types import Passage
 from tests.test_speculative import QUESTION, extract, judge
 from tests.toys import filled_store, pipeline
 
@@ -121,6 +123,41 @@ async def test_reason_and_dispute_are_told_once(
     assert words.count("of the score mass") == 1
     assert words.count("The verifier wrote one answer") == 1
     assert set(trace.decision.reason.split()) <= set(words.split())
+
+
+async def test_a_question_that_hardly_matches_is_told_so(
+    store: ChromaStore, traces: TraceStore, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Only `--json` said that the answer may be a guess."""
+    trace, words = await told(
+        store,
+        traces,
+        capsys,
+        drafter=ScriptedModel(extract),
+        verifier=ScriptedModel(extract, judge=judge),
+        question="Which zeppelin crossed Greenland, and how many kilograms?",
+    )
+    assert trace.retrieval_note is not None
+    assert words.count(trace.retrieval_note) == 1
+
+
+def test_the_best_score_is_told_where_another_passage_comes_first(capsys: pytest.CaptureFixture[str]) -> None:
+    """A passage may come first for its words, and its similarity is not the best then."""
+    passages = tuple(
+        Passage(
+            id=name,
+            document_id=name,
+            title=name,
+            text="Text.",
+            page=None,
+            source=name,
+            published_at=None,
+            score=score,
+        )
+        for name, score in (("a", 0.31), ("b", 0.62))
+    )
+    Teller()(PassagesRetrieved(at_ms=0, passages=passages))
+    assert "2 passages, the best scores 0.62" in capsys.readouterr().err
 
 
 async def test_what_a_fallback_adds_is_told_alone(

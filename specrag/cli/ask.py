@@ -149,7 +149,7 @@ async def run_and_keep(
 ) -> Trace:
     """Run to the end and keep the run, one that Ctrl-C ends as well; `traces` is opened only then."""
     log = Recording()
-    tell = (lambda _: None) if quiet else _Teller()
+    tell = (lambda _: None) if quiet else Teller()
     try:
         await log.record(pipeline, request, deadline_s=deadline_s, tell=tell)
     except asyncio.CancelledError:
@@ -170,13 +170,14 @@ def _keep(log: Recording, traces: Callable[[], TraceStore]) -> None:
         say(f"The run was not kept: {error}")
 
 
-class _Teller:
+class Teller:
     """Tells a person how a run goes on. A decision that comes again is told only as far as it is news."""
 
     def __init__(self) -> None:
         self._told = Decision(kind="direct", draft_index=None, reason="")
 
     def __call__(self, event: Event) -> None:
+        """Say on stderr what is news to a person."""
         if isinstance(event, Decided):
             self._decided(event.decision)
         else:
@@ -194,7 +195,12 @@ class _Teller:
 def _tell(event: Event) -> None:
     match event:
         case PassagesRetrieved():
-            say(f"{len(event.passages)} passages, the best scores {event.passages[0].score:.2f}")
+            best = max(
+                (passage.score for passage in event.passages), default=0
+            )  # order is more than the score
+            say(f"{len(event.passages)} passages, the best scores {best:.2f}")
+            if event.note:
+                say(event.note)
         case SubsetsFormed():
             say(f"{len(event.subsets)} subsets" + (f"; {event.note}" if event.note else ""))
         case HopStarted():
