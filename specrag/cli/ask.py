@@ -195,9 +195,7 @@ class Teller:
 def _tell(event: Event) -> None:
     match event:
         case PassagesRetrieved():
-            best = max(
-                (passage.score for passage in event.passages), default=0
-            )  # order is more than the score
+            best = max((passage.score for passage in event.passages), default=0)
             say(f"{len(event.passages)} passages, the best scores {best:.2f}")
             if event.note:
                 say(event.note)
