@@ -8,7 +8,7 @@ import typer
 from rich.console import Console
 from rich.table import Table
 
-from specrag.cli.common import Json, Tell, friendly, parts, print_json, shelves, told_parts
+from specrag.cli.common import Json, Tell, friendly, parts, pass_on, print_json, shelves, told_parts
 from specrag.errors import UsageError
 from specrag.library.library import OPERATOR, Library, Shelf
 from specrag.models.weights import Progress as Step
@@ -20,6 +20,7 @@ Name = Annotated[str, typer.Argument(metavar="NAME", help="Name or title of the 
 @app.callback()
 def collections(context: typer.Context, as_json: Json = False) -> None:
     """Make, name, delete, export and import collections."""
+    pass_on(context, as_json=as_json)
     if context.invoked_subcommand is None:
         list_collections(as_json=as_json)
 

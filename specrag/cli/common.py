@@ -29,6 +29,12 @@ Password = Annotated[str | None, typer.Option("--password", help="Opens encrypte
 FAILURE, WRONG_USAGE, INTERRUPTED = 1, 2, 130
 
 
+def pass_on(context: typer.Context, **given: Any) -> None:
+    """Let options before the subcommand count as if they stood after it, where others may overrule them."""
+    if context.invoked_subcommand is not None:
+        context.default_map = {context.invoked_subcommand: given}
+
+
 def print_json(document: dict[str, Any]) -> None:
     """The one document of `--json`."""
     text = json.dumps(document, ensure_ascii=False, indent=2) + "\n"

@@ -15,6 +15,7 @@ from specrag.cli.common import (
     Password,
     friendly,
     parts,
+    pass_on,
     print_json,
     shelves,
     taken,
@@ -65,6 +66,7 @@ def documents(
     as_json: Json = False,
 ) -> None:
     """List, show and delete documents."""
+    pass_on(context, collection=collection, as_json=as_json)
     if context.invoked_subcommand is None:
         list_documents(collection, as_json=as_json)
 

@@ -8,7 +8,7 @@ import typer
 from rich.console import Console
 from rich.table import Table
 
-from specrag.cli.common import Json, friendly, parts, print_json
+from specrag.cli.common import Json, friendly, parts, pass_on, print_json
 from specrag.errors import UsageError
 from specrag.tracing.codec import to_dict, to_json
 from specrag.tracing.trace import Trace
@@ -22,6 +22,7 @@ RunId = Annotated[str, typer.Argument(metavar="ID", help="Id of the run.")]
 @app.callback()
 def trace(context: typer.Context, as_json: Json = False) -> None:
     """List, show and export kept runs."""
+    pass_on(context, as_json=as_json)
     if context.invoked_subcommand is None:
         list_runs(as_json=as_json)
 

@@ -228,6 +228,22 @@ def test_ingest_list_show_delete(specrag: CommandLine, files: list[Path]) -> Non
     assert "There is no document" in gone.err
 
 
+def test_options_before_the_subcommand_count_too(specrag: CommandLine, files: list[Path]) -> None:
+    """`documents --collection X delete ID` looked into "documents", and `--json` before it was lost."""
+    (row,) = specrag("ingest", files[1], "--collection", "early", "--json").document["files"]
+    early = ("documents", "--json", "--collection", "early")
+    assert [item["id"] for item in specrag(*early, "list").document["documents"]] == [row["document_id"]]
+    assert specrag(*early, "show", row["document_id"]).document["document"]["source"] == "history.docx"
+    later = specrag(*early, "show", row["document_id"], "--collection", "documents")
+    assert (later.code, later.out) == (1, ""), "what stands after the subcommand wins"
+    removed = specrag(*early, "delete", row["document_id"]).document
+    assert removed["collection"] == "early"
+    assert "early" in {
+        item["name"] for item in specrag("collections", "--json", "list").document["collections"]
+    }
+    assert specrag("trace", "--json", "list").document["schema"] == "specrag.traces/1"
+
+
 def test_an_archive_is_one_entry_for_each_file(
     specrag: CommandLine, files: list[Path], tmp_path: Path
 ) -> None:
