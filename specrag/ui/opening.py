@@ -6,8 +6,10 @@ of a passage may be shown to whoever may see the run.
 """
 
 import asyncio
+from concurrent.futures import Executor
 from contextlib import aclosing
 from dataclasses import dataclass
+from functools import partial
 from typing import Final
 
 from specrag.errors import SpecragError, StoreError
@@ -51,8 +53,26 @@ class _Wanted:
 class Opener:
     """Opens documents for visitors. Everything here belongs to one event loop."""
 
-    def __init__(self, *, library: Library, viewer: Viewer, runs: Runs) -> None:
-        """Who may see what, what it looks like, and what was cited."""
+    def __init__(
+        self,
+        *,
+        library: Library,
+        viewer: Viewer,
+        runs: Runs,
+        reading: Executor | None = None,
+        drawing: Executor | None = None,
+    ) -> None:
+        """Put the parts together.
+
+        Args:
+            library: who may see what.
+            viewer: what it looks like.
+            runs: what was cited.
+            reading: the threads on which texts are put together; without them, those of the loop.
+            drawing: the same for pages that are drawn, which takes up to a minute.
+        """
+        self._reading = reading
+        self._drawing = drawing
         self._library = library
         self._viewer = viewer
         self._runs = runs
@@ -77,7 +97,9 @@ class Opener:
     async def _page(self, who: Visitor, wanted: _Wanted, act: Act, key: str) -> str:
         target = wanted.target
         try:
-            view = await asyncio.to_thread(self._open, who, wanted, act)
+            work = partial(self._open, who, wanted, act)
+            threads = self._drawing if act.action == DRAW else self._reading
+            view = await asyncio.get_running_loop().run_in_executor(threads, work)
         except StoreError as error:
             if target.ref is None:
                 raise

@@ -2,6 +2,7 @@
 
 import itertools
 from collections import OrderedDict
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
@@ -11,10 +12,15 @@ import gradio as gr
 from specrag.startup import Startup
 from specrag.ui import viewer_cards as cards
 from specrag.ui.acts import parse
+from specrag.ui.choice import Choice
 from specrag.ui.opening import OPEN, TURNS, Opener
 from specrag.ui.who import visitor_of
 
 ON_LOAD: Final = (Path(__file__).parents[1] / "viewer.js").read_text(encoding="utf-8")
+_READ_AT_ONCE: Final = 4
+"""Texts of documents."""
+_DRAWN_AT_ONCE: Final = 2
+"""Pages; a hostile one takes up to a minute."""
 _PAGES: Final = 1000
 """Open pages of which is known what they asked for last."""
 
@@ -31,9 +37,7 @@ def build() -> ViewerSheet:
     return ViewerSheet(sheet=gr.HTML(cards.opening(), elem_id="sr-viewer", apply_default_css=False))
 
 
-def wire(
-    page: gr.Blocks, viewer: ViewerSheet, startup: Startup, box: gr.Textbox, collection: gr.Dropdown
-) -> None:
+def wire(page: gr.Blocks, viewer: ViewerSheet, startup: Startup, box: gr.Textbox, collection: Choice) -> None:
     """Connect the events.
 
     Args:
@@ -54,10 +58,13 @@ class _Events:
 
     def __init__(self, startup: Startup) -> None:
         self._startup = startup
+        # those of the loop are few, and every run needs them
+        self._reading = ThreadPoolExecutor(_READ_AT_ONCE, thread_name_prefix="specrag-opening")
+        self._drawing = ThreadPoolExecutor(_DRAWN_AT_ONCE, thread_name_prefix="specrag-drawing")
         self._keys = itertools.count(1)
         self._latest: OrderedDict[str, str] = OrderedDict()
 
-    async def act(self, message: str, collection: str, request: gr.Request) -> Any:
+    async def act(self, message: str, collection: object, request: gr.Request) -> Any:
         """Show what was asked for, unless the same page has asked for something else meanwhile.
 
         One answer for each message: Gradio sends the second answer of a generator as a change of the first,
@@ -71,7 +78,13 @@ class _Events:
         if not self._startup.state.ready:
             return cards.failed_card(self._startup.state.message, key=key)
         parts = self._startup.parts
-        opener = Opener(library=parts.library, viewer=parts.viewer, runs=parts.runs)
+        opener = Opener(
+            library=parts.library,
+            viewer=parts.viewer,
+            runs=parts.runs,
+            reading=self._reading,
+            drawing=self._drawing,
+        )
         sheet = await opener.sheet(visitor_of(request, parts.settings), act, str(collection), key)
         return sheet if self._latest.get(session) == key else gr.skip()
 
