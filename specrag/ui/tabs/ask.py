@@ -4,6 +4,7 @@ The run itself lives on the server (`runs.py`); this tab starts one, follows it 
 again after a reload, since the id is part of the address (`?run=`).
 """
 
+import asyncio
 from collections.abc import AsyncGenerator, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass
@@ -11,7 +12,8 @@ from typing import Any
 
 import gradio as gr
 
-from specrag.errors import SpecragError
+from specrag.build import Parts
+from specrag.errors import SpecragError, StoreError
 from specrag.library.library import OWN, SAMPLE, documents_of
 from specrag.library.shelves import OWN_TITLE, SAMPLE_TITLE
 from specrag.library.visitors import Visitor
@@ -21,6 +23,7 @@ from specrag.sample import questions
 from specrag.startup import Startup
 from specrag.types import DocumentInfo
 from specrag.ui import cards
+from specrag.ui.choice import Choice
 from specrag.ui.live import COLOURS, NAMES, TICK_S, Show, Updates, colour_of, follow, header, startup_progress
 from specrag.ui.options import run_settings
 from specrag.ui.tabs import how
@@ -39,8 +42,8 @@ class AskTab:
     """The components that events read and write."""
 
     question: gr.Textbox
-    collection: gr.Dropdown
-    only: gr.Dropdown
+    collection: Choice
+    only: Choice
     ask: gr.Button
     stop: gr.Button
     examples: gr.Column
@@ -81,7 +84,7 @@ def build(startup: Startup) -> AskTab:
         stop = gr.Button("Stop", elem_id="sr-stop", interactive=False, scale=0, min_width=88)
         ask = gr.Button("Ask", variant="primary", elem_id="sr-ask", scale=0, min_width=88)
     with gr.Row(elem_id="sr-scope-row"):
-        collection = gr.Dropdown(
+        collection = Choice(
             choices=[(SAMPLE_TITLE, SAMPLE), (OWN_TITLE, OWN)],
             value=SAMPLE,
             label="Collection",
@@ -89,7 +92,7 @@ def build(startup: Startup) -> AskTab:
             scale=0,
             min_width=260,
         )
-        only = gr.Dropdown(
+        only = Choice(
             choices=[],
             value=[],
             multiselect=True,
@@ -185,8 +188,8 @@ class _Events:
         self,
         request: gr.Request,
         question: str,
-        collection: str,
-        only: list[str] | None,
+        collection: object,
+        only: object,
         colour: str,
         own_run: str,
         *chosen: Any,
@@ -198,14 +201,15 @@ class _Events:
             return
         parts = self._startup.parts
         try:
-            parts.library.check_readable(visitor_of(request, parts.settings), collection)
+            who = visitor_of(request, parts.settings)
+            where, documents = await asyncio.to_thread(_scope, parts, who, collection, only)
             check_question(question or "", limit=parts.settings.max_question_characters)
             name, settings = run_settings(parts.settings, how.options_from(chosen))
         except SpecragError as error:
             yield show.failed(str(error))
             return
         await parts.runs.stop(own_run, reason=REPLACED)
-        asked = Request(question=question, collection=collection, documents=documents_from(only))
+        asked = Request(question=question, collection=where, documents=documents)
         run_id = parts.runs.start(parts.pipeline(name, settings), asked)
         async with aclosing(follow(self._startup, run_id, show)) as updates:
             async for update in updates:
@@ -237,7 +241,8 @@ class _Events:
                     return cards.answer_card(trace, colour=chosen), cards.board(trace, colour=chosen)
         return gr.skip(), gr.skip()
 
-    def choose(self, collection: str, request: gr.Request) -> tuple[Any, str, Any]:
+    def choose(self, chosen: object, request: gr.Request) -> tuple[Any, str, Any]:
+        collection = chosen if isinstance(chosen, str) else ""
         who = visitor_of(request, self._startup.settings)
         examples = gr.update(visible=collection == SAMPLE)
         return examples, header(self._startup, collection, who), self._only(who, collection)
@@ -253,6 +258,22 @@ class _Events:
         except SpecragError:
             known = []
         return gr.update(choices=document_choices(known), value=[], visible=len(known) > 1)
+
+
+def _scope(parts: Parts, who: Visitor, chosen: object, only: object) -> tuple[str, tuple[str, ...]]:
+    """What is about to be asked, a collection and documents of it; that it is asked keeps it from ending.
+
+    Raises:
+        StoreError: they see no such collection, or nothing is left of the documents.
+    """
+    name = chosen if isinstance(chosen, str) else ""
+    parts.library.check_readable(who, name)
+    parts.library.touch(who, name)
+    wanted = documents_from(only)
+    there = {item.id for item in documents_of(parts.store, name)} if wanted else set()
+    if wanted and there.isdisjoint(wanted):
+        raise StoreError("The documents that are chosen are gone; choose others, or none to ask all.")
+    return name, tuple(item for item in wanted if item in there)
 
 
 def document_choices(documents: Sequence[DocumentInfo]) -> list[tuple[str, str]]:

@@ -10,13 +10,14 @@ import gradio as gr
 
 from specrag.library.library import OWN
 from specrag.library.shelves import DESCRIPTION_LENGTH, OWN_TITLE, TITLE_LENGTH
+from specrag.ui.choice import Choice
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CollectionsPanel:
     """The components that events read and write."""
 
-    picker: gr.Dropdown
+    picker: Choice
     card: gr.HTML
     form: gr.Column
     heading: gr.HTML
@@ -32,7 +33,7 @@ class CollectionsPanel:
 
 def build() -> CollectionsPanel:
     """Lay the panel out."""
-    picker = gr.Dropdown(
+    picker = Choice(
         choices=[(OWN_TITLE, OWN)], value=OWN, label="Collection", elem_id="sr-documents-collection"
     )
     card = gr.HTML(elem_id="sr-collection-card", apply_default_css=False)

@@ -4,6 +4,8 @@ import asyncio
 import threading
 import uuid
 from collections.abc import AsyncGenerator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import aclosing
 from dataclasses import replace
 from pathlib import Path
 
@@ -15,6 +17,9 @@ from specrag.ui.document_cards import counted
 from specrag.ui.tabs.documents_desk import Desk, Outcome, Values
 from specrag.ui.tabs.exports import exported
 
+_IMPORTS = 2
+"""Imports at a time, on threads of their own: they take minutes, and runs need those of the loop."""
+_STARTING = "The program is still starting; choose the file again in a moment."
 _TELL_S = 0.5
 """How often an import says how far it is, and notices that it is to stop."""
 
@@ -24,6 +29,7 @@ class CollectionEvents:
 
     def __init__(self, startup: Startup) -> None:
         self._startup = startup
+        self._importing = ThreadPoolExecutor(_IMPORTS, thread_name_prefix="specrag-import")
         self.acts = {
             "new": self._new,
             "edit": self._edit,
@@ -53,9 +59,23 @@ class CollectionEvents:
         desk = replace(desk, view=replace(desk.view, form="", page=1, chunks_of="", ended=None))
         return Outcome(desk=desk, message=cards.notice("success", done), values={"form": ("", "", "")})
 
-    async def import_(self, desk: Desk, file: str) -> AsyncGenerator[Outcome | Values]:
-        """Take a collection in from a file, saying how far it is; leaving early stops it."""
-        path, stop, told = Path(file), threading.Event(), [(0, 0)]
+    async def import_(self, desk: Desk, file: str | None) -> AsyncGenerator[Outcome | Values]:
+        """Take a collection in from a file, saying how far it is; leaving early stops it.
+
+        There is always an answer: Gradio takes a generator without one for one that empties the page.
+        """
+        if file is None:
+            yield {}
+        elif not self._startup.state.ready:
+            await asyncio.to_thread(Path(file).unlink, missing_ok=True)
+            yield {"message": cards.notice("info", _STARTING), "imported": None}
+        else:
+            async with aclosing(self._taken_in(desk, Path(file))) as told:
+                async for news in told:
+                    yield news
+
+    async def _taken_in(self, desk: Desk, path: Path) -> AsyncGenerator[Outcome | Values]:
+        stop, told = threading.Event(), [(0, 0)]
 
         def work() -> Shelf:
             return self._startup.parts.library.import_(
@@ -65,19 +85,22 @@ class CollectionEvents:
                 cancelled=stop.is_set,
             )
 
+        task = asyncio.get_running_loop().run_in_executor(self._importing, work)
         try:
-            task = asyncio.ensure_future(asyncio.to_thread(work))
             while not task.done():
                 yield {"message": cards.notice("info", _so_far(path.name, *told[-1])), "importing": True}
                 await asyncio.wait({task}, timeout=_TELL_S)
             yield _imported(desk, task)
         finally:
             stop.set()
+            task.cancel()  # one that still waits for its turn
             await asyncio.to_thread(path.unlink, missing_ok=True)
 
     def _new(self, desk: Desk, _act: acts.Act) -> Outcome:
+        """Show the form; one that was put away is empty, and sending that would undo what is typed."""
+        empty = None if not desk.view.form else ""
         view = replace(desk.view, form="new")
-        return Outcome(desk=replace(desk, view=view), values={"form": ("new", "", "")})
+        return Outcome(desk=replace(desk, view=view), values={"form": ("new", empty, empty)})
 
     def _edit(self, desk: Desk, act: acts.Act) -> Outcome:
         library = self._startup.parts.library
@@ -117,7 +140,7 @@ def _so_far(name: str, done: int, total: int) -> str:
 
 
 def _imported(desk: Desk, task: "asyncio.Future[Shelf]") -> Outcome:
-    values = {"importing": False, "imported": None}
+    values: Values = {"importing": False, "imported": None}
     try:
         shelf = task.result()
     except SpecragError as error:
@@ -125,4 +148,5 @@ def _imported(desk: Desk, task: "asyncio.Future[Shelf]") -> Outcome:
     sentence = f"“{shelf.title}” was imported: {counted(shelf.documents, 'document')}."
     view = replace(desk.view, page=1, chunks_of="", form="", ended=None)
     desk = replace(desk, collection=shelf.name, view=view)
+    values["form"] = ("", "", "")
     return Outcome(desk=desk, message=cards.notice("success", sentence), values=values)

@@ -4,6 +4,7 @@ Layout and wiring only. What is shown is drawn in `documents_board.py`, what a v
 `documents_events.py` and `collections_events.py`; both speak of values by the names of `Output` here.
 """
 
+import asyncio
 from collections.abc import AsyncGenerator, Iterator, Mapping
 from contextlib import aclosing
 from dataclasses import dataclass
@@ -122,7 +123,6 @@ class _Wiring:
         self._top = top
         self._collections = CollectionEvents(startup)
         self._events = Events(startup, self._collections.acts)
-        self._startup = startup
         panel = tab.panel
         self._targets: dict[str, tuple[Any, str]] = {
             "picker": (panel.picker, "choices"),
@@ -141,7 +141,8 @@ class _Wiring:
 
     def wire(self, page: gr.Blocks, act: gr.Textbox) -> None:
         tab, panel = self._tab, self._tab.panel
-        where = [panel.picker, tab.search, tab.sort, self._asking.collection, tab.view, tab.seen]
+        asked = [self._asking.collection, self._asking.only]
+        where = [panel.picker, tab.search, tab.sort, *asked, tab.view, tab.seen]
         quiet: dict[str, Any] = {
             "outputs": self._outputs(),
             "show_progress": "hidden",
@@ -203,12 +204,10 @@ class _Wiring:
 
     async def _import(self, request: gr.Request, file: str | None, *inputs: Any) -> AsyncGenerator[Updates]:
         desk = self._events.desk(inputs, request)
-        if file is None or not self._startup.state.ready:
-            return
         async with aclosing(self._collections.import_(desk, file)) as told:
             async for outcome in told:
                 if isinstance(outcome, Outcome):
-                    yield self._outcome(outcome)
+                    yield await asyncio.to_thread(self._outcome, outcome)
                 else:
                     yield self._updates(desk.view, outcome)
 
@@ -242,7 +241,9 @@ class _Wiring:
         if name == "form":
             return self._form(*value)
         if name == "only":
-            return [(self._asking.only, {"choices": list(value), "visible": len(value) > 1})]
+            choices, kept = value
+            change = {"choices": list(choices), "visible": len(choices) > 1}
+            return [(self._asking.only, change if kept is None else change | {"value": kept})]
         component, prop = self._targets.get(name, (None, "value"))
         if component is None:
             component = getattr(self._tab, name)
@@ -250,13 +251,16 @@ class _Wiring:
             return [(component, {"choices": list(value[0]), "value": value[1]})]
         return [(component, {prop: value})]
 
-    def _form(self, mode: str, title: str, description: str) -> list[tuple[Any, Mapping[str, Any]]]:
+    def _form(
+        self, mode: str, title: str | None, description: str | None
+    ) -> list[tuple[Any, Mapping[str, Any]]]:
+        """What the form shows; None leaves a field as it is."""
         panel = self._tab.panel
+        fields = [(panel.title, title), (panel.description, description)]
         return [
             (panel.form, {"visible": bool(mode)}),
             (panel.heading, {"value": document_cards.form_heading(mode)}),
-            (panel.title, {"value": title}),
-            (panel.description, {"value": description}),
+            *((field, {"value": value}) for field, value in fields if value is not None),
         ]
 
 

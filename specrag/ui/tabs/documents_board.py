@@ -60,7 +60,8 @@ class Board:
             at_work = parts.reindexing.state(desk.collection)
         except SpecragError:
             return self.draw(desk)
-        if _ended(jobs) != view.ended or at_work is not None or view.reindexed:
+        stands = at_work.state if at_work else ""
+        if _ended(jobs) != view.ended or stands == "running" or stands != view.reindexed:
             return self.draw(desk)
         return self._sent(view, {"uploads": self._uploads(jobs, {}), "timer": _busy(jobs)})
 
@@ -71,7 +72,7 @@ class Board:
         documents = documents_of(parts.store, shelf.name)
         jobs = parts.jobs.jobs(shelf.name)
         at_work = parts.reindexing.state(shelf.name)
-        view = replace(desk.view, ended=_ended(jobs), reindexed=at_work.state if at_work else "")
+        view = _seen(desk.view, jobs, at_work)
         page = leaf(listed(documents, search=desk.search, sort=desk.sort), view.page)
         view = replace(view, page=page.page)
         choices = tuple((document_cards.choice_of(item), item.name) for item in shelves)
@@ -85,7 +86,7 @@ class Board:
             "upload": not shelf.read_only,
             "uploads": self._uploads(jobs, names),
             "documents": _list(page, replace(shelf, documents=len(documents)), jobs, desk, view),
-            "only": self._only(asked, shelf.name, documents),
+            "only": self._only(desk, asked, shelf.name, documents),
             "tools": len(documents) > 1,
             "said": _said(jobs, desk.view.ended),
             "top": header(self._startup, asked, desk.who),
@@ -94,10 +95,16 @@ class Board:
         view, chunks = self._chunks(view, shelf.name, documents)
         return view, values | {"chunks": chunks}
 
-    def _only(self, asked: str, shown: str, documents: Sequence[DocumentInfo]) -> Any:
-        """What the Ask tab offers to look in, which is not always the collection that is shown here."""
+    def _only(self, desk: Desk, asked: str, shown: str, documents: Sequence[DocumentInfo]) -> Any:
+        """What the Ask tab offers to look in, which is not always the collection that is shown here.
+
+        What is chosen there is told anew only if something of it is gone; it may have changed meanwhile.
+        """
         known = documents if asked == shown else documents_of(self._startup.parts.store, asked)
-        return tuple(document_choices(known))
+        choices = tuple(document_choices(known))
+        there = {item.id for item in known}
+        kept = [document_id for document_id in desk.only if document_id in there]
+        return Drawn(choices, (choices, kept if len(kept) < len(desk.only) else None))
 
     def _limits(self, shelf: Shelf) -> str:
         return document_cards.limits(self._startup.settings, FORMATS, writable=not shelf.read_only)
@@ -140,7 +147,7 @@ class Board:
         """What differs from what the page was sent before; a message is always sent."""
         told = {name: _key(value) for name, value in values.items()}
         new = {name for name, key in told.items() if view.sent.get(name) != key or name == "message"}
-        shown = {name: value.html if isinstance(value, Drawn) else value for name, value in values.items()}
+        shown = {name: value.drawn if isinstance(value, Drawn) else value for name, value in values.items()}
         return replace(view, sent={**view.sent, **told}), {name: shown[name] for name in new}
 
 
@@ -153,10 +160,10 @@ class Unread:
 
 @dataclass(frozen=True, slots=True)
 class Drawn:
-    """HTML that is known by what it was made of."""
+    """What a component shows, usually HTML, known by what it was made of."""
 
     shown: tuple[object, ...]
-    html: str
+    drawn: Any
 
 
 def chunks_of(store: VectorStore, collection: str, document: DocumentInfo, page: int) -> Leaf[Chunk]:
@@ -204,6 +211,14 @@ def _ended(jobs: Sequence[JobState]) -> frozenset[str]:
 
 def _busy(jobs: Sequence[JobState]) -> bool:
     return any(job.state not in ENDED for job in jobs)
+
+
+def _seen(view: View, jobs: Sequence[JobState], at_work: ReindexState | None) -> View:
+    """The view with what is looked at now."""
+    if at_work is None:
+        return replace(view, ended=_ended(jobs), reindexed="", told="")
+    told = at_work.collection if at_work.state != "running" else ""
+    return replace(view, ended=_ended(jobs), reindexed=at_work.state, told=told)
 
 
 def _said(jobs: Sequence[JobState], before: frozenset[str] | None) -> str:

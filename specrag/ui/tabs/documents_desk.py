@@ -27,6 +27,8 @@ class View:
     """Jobs of the collection that had ended at the last look; None before the first one."""
     reindexed: str = ""
     """How the re-indexing of the collection stood at the last look."""
+    told: str = ""
+    """The collection whose re-indexing had ended by then; what is done next puts the sentence away."""
     sent: Mapping[str, int] = field(default_factory=dict)
     """A hash of what each component was sent last."""
 
@@ -41,6 +43,8 @@ class Desk:
     sort: str
     asked: str
     """The collection that is chosen in the Ask tab."""
+    only: tuple[str, ...]
+    """The documents of it that are chosen there."""
     view: View
 
 
@@ -59,7 +63,7 @@ def joined(view: object, seen: object) -> View:
     """A view as it was chosen, with what was last seen of it; a page that has just come has neither."""
     chosen = view if isinstance(view, View) else View()
     known = seen if isinstance(seen, View) else View()
-    return replace(chosen, ended=known.ended, reindexed=known.reindexed, sent=known.sent)
+    return replace(chosen, ended=known.ended, reindexed=known.reindexed, told=known.told, sent=known.sent)
 
 
 def number(text: str) -> int:

@@ -6,6 +6,7 @@ another visitor's is one that does not exist.
 """
 
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, TypeAlias
@@ -17,6 +18,7 @@ from specrag.ingest.jobs.state import ENDED, JobState
 from specrag.startup import Startup
 from specrag.ui import acts, cards
 from specrag.ui.document_cards import counted
+from specrag.ui.tabs.ask import documents_from
 from specrag.ui.tabs.documents_board import Board
 from specrag.ui.tabs.documents_desk import Desk, Outcome, Values, View, joined, number
 from specrag.ui.who import visitor_of
@@ -54,13 +56,14 @@ class Events:
 
     def desk(self, inputs: tuple[Any, ...], request: gr.Request) -> Desk:
         """What came with an event, in the order in which the tab sends it."""
-        collection, search, sort, asked, view, seen = inputs
+        collection, search, sort, asked, only, view, seen = inputs
         return Desk(
             who=visitor_of(request, self._startup.settings),
             collection=collection if isinstance(collection, str) else "",
             search=search[:200] if isinstance(search, str) else "",
             sort=sort if isinstance(sort, str) else "",
             asked=asked if isinstance(asked, str) else "",
+            only=documents_from(only),
             view=joined(view, seen),
         )
 
@@ -70,6 +73,8 @@ class Events:
 
     def load(self, desk: Desk) -> tuple[View, Values]:
         """A page that has just come knows nothing, whatever it was sent in an earlier life."""
+        if self._startup.state.ready:
+            self._touch(desk, self._startup.parts.library.default(desk.who))
         return self._board.draw(replace(desk, view=View()))
 
     def tick(self, desk: Desk) -> tuple[View, Values]:
@@ -77,7 +82,9 @@ class Events:
         return self._board.tick(desk)
 
     def choose(self, desk: Desk) -> tuple[View, Values]:
-        """Another collection, search or order: the list begins at its first page."""
+        """Another collection: the list begins at its first page."""
+        self._put_away(desk)
+        self._touch(desk, desk.collection)
         view = replace(desk.view, page=1, chunks_of="", form="", ended=None)
         drawn, values = self._board.draw(replace(desk, view=view), message="")
         return drawn, values | {"form": ("", "", "")}
@@ -86,10 +93,22 @@ class Events:
         """The same list, searched or ordered in another way."""
         return self._board.draw(replace(desk, view=replace(desk.view, page=1)))
 
+    def _touch(self, desk: Desk, name: str) -> None:
+        """What is only looked at is in use as well; where that cannot be noted, the list says why."""
+        if self._startup.state.ready:
+            with suppress(SpecragError):
+                self._startup.parts.library.touch(desk.who, name)
+
+    def _put_away(self, desk: Desk) -> None:
+        """The sentence about a re-indexing that has ended stands until something else is done."""
+        if self._startup.state.ready and desk.view.told:
+            self._startup.parts.reindexing.dismiss(desk.view.told)
+
     def upload(
         self, desk: Desk, files: list[str] | None, *, replacing: bool, password: str
     ) -> tuple[View, Values]:
         """Queue files; gradio's copies, which anybody could fetch by their address, are deleted at once."""
+        self._put_away(desk)
         paths = [Path(file) for file in files or []]
         try:
             problems = [self._submit(path, desk, replacing, password) for path in paths]
@@ -110,6 +129,7 @@ class Events:
         if not self._startup.state.ready:
             yield self.draw(desk)
             return
+        self._put_away(desk)
         if act.action in _SLOW:
             yield desk.view, {"message": cards.notice("info", _SLOW[act.action])}
         try:
