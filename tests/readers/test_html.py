@@ -169,6 +169,78 @@ def test_merged_cells_have_their_text_once_and_keep_the_columns(tmp_path: Path) 
     )
 
 
+STORY = "<p>The ferry leaves the pier at nine and comes back before the evening tide, says Anna. </p>" * 6
+
+
+@pytest.mark.parametrize("story", ["", STORY])
+def test_listings_keep_their_lines_and_code_in_a_sentence_stays_there(tmp_path: Path, story: str) -> None:
+    """A listing became one line, and a sentence with a word of code three paragraphs."""
+    page = (
+        f"<html><body><article>{story}<p>Use <code>make\n all</code> to build it all now.</p>"
+        "<pre>def f():\n    <b>return</b> 1<br>  # end\n</pre><p>Or, for example, this one line of it:</p>"
+        "<pre><code>make it</code></pre><p>And that is all there is to say about it.</p></article></body></html>"
+    )
+    assert text_of(load(tmp_path, "a.html", page)).endswith(
+        "Use make all to build it all now.\n\ndef f():\n    return 1\n  # end\n\nOr, for example, this one line of it:\n\n"
+        "make it\n\nAnd that is all there is to say about it."
+    )
+
+
+def test_a_listing_in_a_cell_stays_in_its_row(tmp_path: Path) -> None:
+    page = "<html><table><tr><td>run</td><td><pre>a\n  b\ufdd3c</pre></td></tr></table></html>"
+    assert text_of(load(tmp_path, "a.html", page)) == "run | a b c"
+
+
+@pytest.mark.parametrize("story", ["", STORY])
+def test_what_stands_on_lines_of_its_own_is_not_glued_together(tmp_path: Path, story: str) -> None:
+    page = (
+        f"<html><body><article>{story}<p>First of all these.</p><details><summary>What is the price?</summary>It is five euros."
+        "</details></article></body></html>"
+    )
+    assert text_of(load(tmp_path, "a.html", page)).split("\n")[-1] == "It is five euros."
+    form = "<html><fieldset><legend>Size</legend>Small</fieldset><center>One</center>Two<dialog>Three</dialog></html>"
+    assert text_of(load(tmp_path, "b.html", form)).split() == ["Size", "Small", "One", "Two", "Three"]
+
+
+@pytest.mark.parametrize("story", ["", STORY])
+@pytest.mark.parametrize(
+    ("source", "text"),
+    [
+        ("10<sup>6</sup> birds", "10^6 birds"),
+        ("10<sup>-6</sup> m", "10^-6 m"),
+        ("a word<sup>1</sup> more", "a word 1 more"),
+        ("a word.<sup><a href='#n'>[1]</a></sup>", "a word. [1]"),
+        ("5 km<sup>2</sup> and <i>x</i><sup>2</sup>", "5 km^2 and x^2"),
+        ("the 1<sup>st</sup> Name<sup>®</sup>", "the 1st Name®"),
+    ],
+)
+def test_raised_text_does_not_change_what_stands_before_it(
+    tmp_path: Path, source: str, text: str, story: str
+) -> None:
+    """A million became 106, and a footnote's number part of a word."""
+    page = f"<html><body><article>{story}<p>We counted {source}</p></article></body></html>"
+    assert text_of(load(tmp_path, "a.html", page)).split("\n")[-1] == f"We counted {text}"
+
+
+@pytest.mark.parametrize("story", ["", STORY])
+def test_merged_cells_are_followed_once(tmp_path: Path, story: str) -> None:
+    """The search for the main text followed them again, and shifted what stood behind them."""
+    page = (
+        f"<html><body><article>{story}<table><tr><th>Town</th><th>2021</th><th>2022</th><th>2023</th></tr>"
+        "<tr><td>Ambleton</td><td colspan='2'>closed</td><td>7</td></tr></table></article></body></html>"
+    )
+    assert text_of(load(tmp_path, "a.html", page)).endswith("Ambleton | closed | | 7")
+
+
+def test_the_date_of_a_page_is_that_of_its_last_change(tmp_path: Path) -> None:
+    """A page of an encyclopedia is begun decades before it says what it says."""
+    page = (
+        '<html><head><script type="application/ld+json">{"@type": "Article", "datePublished": "2001-11-03T00:00:00Z",'
+        f' "dateModified": "2024-03-13T00:00:00Z"}}</script></head><body><article>{STORY}</article></body></html>'
+    )
+    assert load(tmp_path, "a.html", page).published_at == "2024-03-13"
+
+
 def test_a_fact_sheet_keeps_its_lists_of_links(shared_data: Path) -> None:
     """Cells full of links were taken for navigation, and “Founders” stood there without a name."""
     path = shared_data / "docs" / "html-wikipedia-page.html"

@@ -72,6 +72,9 @@ def _fill(row: Any, hanging: dict[int, int]) -> int:
             hanging[column] -= 1
             column, filled = column + 1, filled + 1
         across, down = _span(cell, "colspan", _WIDEST), _span(cell, "rowspan", _TALLEST)
+        # Whoever follows merged cells, too, would shift what comes behind them once more.
+        cell.attrib.pop("colspan", None)
+        cell.attrib.pop("rowspan", None)
         for place in range(across):
             hanging[column + place] = down - 1
         for _ in range(across - 1):

@@ -15,6 +15,7 @@ from specrag.ingest.readers.container import DAMAGED, members, packed
 from specrag.ingest.readers.content import Content, Gathering, Source
 from specrag.ingest.readers.markup import flowed
 from specrag.ingest.readers.office import statements
+from specrag.ingest.readers.typography import spell_out
 from specrag.ingest.text import prose
 
 _TITLE_STYLE = "p[style-name='Title'] => h1:fresh"
@@ -32,6 +33,7 @@ def read_docx(source: Source) -> Content:
     root = _tree(whole, source.name)
     for link in root.xpath("//a[starts-with(@href, '#footnote-ref') or starts-with(@href, '#endnote-ref')]"):
         link.drop_tree()  # the arrow back to the text
+    spell_out(root)
     arrange(root)
     title, published_at = statements(whole)
     text, headings = flowed(root)

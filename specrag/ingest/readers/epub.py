@@ -17,6 +17,7 @@ from specrag.ingest.readers.dates import stated_date
 from specrag.ingest.readers.html import tree
 from specrag.ingest.readers.markup import flowed
 from specrag.ingest.readers.office import parsed
+from specrag.ingest.readers.typography import spell_out
 from specrag.ingest.text import prose
 
 _CONTAINER, _LOCKS = "META-INF/container.xml", "META-INF/encryption.xml"
@@ -44,6 +45,7 @@ def read_epub(source: Source) -> Content:
     for place, chapter in enumerate(spine):
         source.on_page(place, len(spine))
         root, _ = tree(parts[chapter], source.name)
+        spell_out(root)
         arrange(root)
         text, headings = flowed(root)
         if text:

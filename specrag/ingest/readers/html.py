@@ -14,6 +14,7 @@ from specrag.ingest.readers.cells import arrange
 from specrag.ingest.readers.content import Content, Gathering, Source
 from specrag.ingest.readers.dates import stated_date
 from specrag.ingest.readers.markup import flattened, flowed, too_deep
+from specrag.ingest.readers.typography import spell_out
 from specrag.ingest.text import decode, marked_encoding, prose
 from specrag.types import Heading
 
@@ -29,7 +30,8 @@ and a page whose label can be read as ASCII is not UTF-16, whatever the label sa
 _DECLARATION = re.compile(r"^\s*<\?xml[^>]*\?>")
 _ENOUGH, _SHARE = 250, 0.15
 """A main text of this many characters, or this share of the visible text, is believed."""
-_DATES = {"extensive_search": False, "original_date": True}
+_DATES = {"extensive_search": False, "original_date": False}
+"""The last change: a page that was begun long ago says what it says now."""
 
 
 def read_html(source: Source) -> Content:
@@ -41,6 +43,7 @@ def read_html(source: Source) -> Content:
     import trafilatura
 
     root, encoding = tree(source.data, source.name)
+    spell_out(root)
     arrange(root)
     visible = flowed(root)
     found = trafilatura.bare_extraction(

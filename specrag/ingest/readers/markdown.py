@@ -12,6 +12,7 @@ from specrag.ingest.readers.content import Content, Gathering, Source
 from specrag.ingest.readers.dates import stated_date
 from specrag.ingest.readers.markup import flattened, flow, too_deep
 from specrag.ingest.readers.plain import decoded
+from specrag.ingest.readers.typography import spell_out
 from specrag.ingest.text import verbatim
 from specrag.types import Heading
 
@@ -118,5 +119,6 @@ def _text_of(block: str) -> str:
             root = html.fromstring(f"<body>{flattened(block)}</body>")
     except (etree.LxmlError, ValueError, AssertionError):
         return block
+    spell_out(root)
     arrange(root)
     return flow(root)

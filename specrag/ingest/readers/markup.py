@@ -10,7 +10,7 @@ from typing import Any
 
 from specrag.ingest.readers.headings import located, mark, unmarked
 from specrag.ingest.readers.tables import beside
-from specrag.ingest.text import prose
+from specrag.ingest.text import prose, verbatim
 from specrag.types import Heading
 
 _INVISIBLE = frozenset((
@@ -19,11 +19,12 @@ _INVISIBLE = frozenset((
 ))  # fmt: skip
 _PARAGRAPHS = frozenset((
     "p", "h1", "h2", "h3", "h4", "h5", "h6", "ul", "ol", "dl", "table", "blockquote", "pre", "section",
-    "article", "main", "header", "footer", "nav", "aside", "figure", "form", "head", "quote", "code", "list",
+    "article", "main", "header", "footer", "nav", "aside", "figure", "form", "head", "quote", "list",
+    "details", "fieldset", "center", "menu", "dialog",
 ))  # fmt: skip
 _LINES = frozenset((
     "div", "li", "item", "dt", "dd", "tr", "row", "br", "lb", "hr", "figcaption", "caption", "address",
-    "body",
+    "body", "summary", "legend",
 ))  # fmt: skip
 _HEADINGS = frozenset(("h1", "h2", "h3", "h4", "h5", "h6", "head"))
 _CELLS = frozenset(("td", "th", "cell"))
@@ -38,16 +39,20 @@ _ROW_FRAMES = 2
 """What `_row` and its generator take between a row and its cells."""
 _GAP = "\x1e"
 """Stands for the empty line around a paragraph, until neighbouring breaks are merged."""
+_AS_WRITTEN = str.maketrans({" ": "\ufdd2", "\n": "\ufdd3"})
+_RESTORED = str.maketrans({"\ufdd2": " ", "\ufdd3": "\n"})
+"""Blanks and breaks of listings, hidden from all that merges others; no text may contain these characters."""
 
 
 def flow(root: Any) -> str:
     """The visible text of `root`; blank lines between paragraphs, ` | ` between cells."""
-    return unmarked(_text(root))
+    return unmarked(_text(root)).translate(_RESTORED)
 
 
 def flowed(root: Any) -> tuple[str, tuple[Heading, ...]]:
     """The visible text of `root` as prose, and the headings in it."""
-    return located(prose(_text(root)))
+    text, headings = located(prose(_text(root)))
+    return text.translate(_RESTORED), headings
 
 
 def _text(root: Any) -> str:
@@ -88,11 +93,12 @@ def _walk(node: Any, depth: int, number: int = 0) -> Iterator[str]:
     tag = node.tag.rpartition("}")[2].lower()
     edge = _edge(tag)
     yield edge
-    if tag in ("tr", "row"):
+    if tag == "pre" or (tag == "code" and "\n" in "".join(node.itertext())):
+        yield f"{_GAP}{_listing(node)}{_GAP}"
+    elif tag in ("tr", "row"):
         yield _row(node, depth)
     elif tag in _HEADINGS and node.getparent() is not None:
-        inner = "".join(_inside(node, depth)).replace(_GAP, " ")
-        yield mark(" ".join(unmarked(inner).split()))
+        yield mark(_on_one_line(unmarked("".join(_inside(node, depth)))))
     else:
         yield _bullet(node, tag, number)
         yield from _inside(node, depth)
@@ -127,9 +133,7 @@ def _edge(tag: str) -> str:
 
 def _row(node: Any, depth: int) -> str:
     cells = [child for child in node if isinstance(child.tag, str) and child.tag.lower() in _CELLS]
-    texts = (
-        " ".join("".join(_walk(cell, depth + 1 + _ROW_FRAMES)).replace(_GAP, " ").split()) for cell in cells
-    )
+    texts = (_on_one_line("".join(_walk(cell, depth + 1 + _ROW_FRAMES))) for cell in cells)
     return beside(list(texts))
 
 
@@ -150,4 +154,14 @@ def _bullet(node: Any, tag: str, number: int) -> str:
 
 
 def _inline(text: str | None) -> str:
-    return re.sub(rf"[\s{_GAP}]+", " ", unmarked(text or ""))
+    return re.sub(rf"[\s{_GAP}\ufdd2\ufdd3]+", " ", unmarked(text or ""))
+
+
+def _listing(node: Any) -> str:
+    """Code with its lines and indentation."""
+    text = unmarked("".join(node.itertext()).translate(_RESTORED)).replace(_GAP, " ").expandtabs(4)
+    return verbatim(text).translate(_AS_WRITTEN)
+
+
+def _on_one_line(text: str) -> str:
+    return " ".join(text.translate(_RESTORED).replace(_GAP, " ").split())

@@ -32,9 +32,10 @@ def _tables(rows: Iterable[Row]) -> Iterator[str]:
     """The tables between empty rows; one without a header of its own has the last one, if it fits."""
     names: Row | None = None
     alone: list[Row] | None = []  # None behind the first table
-    for filled, block in groupby(rows, any):
+    for filled, group in groupby(rows, any):
         if not filled:
             continue
+        block = iter(group)
         first = list(islice(block, _SAMPLE))
         if alone == [] and len(first) == 1 and sum(map(bool, first[0])) > 1:
             alone = first  # The very first row may name what stands below an empty one.
