@@ -75,10 +75,8 @@ def documents(
 def list_documents(collection: Collection = OWN, as_json: Json = False) -> None:
     """The documents of a collection."""
     with friendly(), parts() as made:
-        library = shelves(made)
-        known = library.called(OPERATOR, collection)
-        where = library.find(OPERATOR, collection) if known else collection  # never written to
-        found = documents_of(made.store, where) if known else []
+        where = shelves(made).find(OPERATOR, collection)
+        found = documents_of(made.store, where)
         if as_json:
             rows = [asdict(document) for document in found]
             print_json({"schema": "specrag.documents/1", "collection": where, "documents": rows})

@@ -348,6 +348,8 @@ def test_a_bad_file_is_one_sentence(
         (("collections", "delete", "sample"), 1, "read-only"),
         (("collections", "delete", "attic"), 1, "There is no collection “attic”"),
         (("collections", "import", "nowhere.zip"), 2, "There is no file nowhere.zip"),
+        (("documents", "--collection", "attic"), 1, "There is no collection “attic”"),
+        (("documents", "list", "--collection", "attic", "--json"), 1, "There is no collection “attic”"),
         (("ask", "Q", "--collection", "attic"), 1, "There is no collection “attic”"),
         (("ingest", "app.py", "--collection", "sample"), 1, "read-only"),
     ],
@@ -358,6 +360,13 @@ def test_wrong_usage_and_expected_failures(
     outcome = specrag(*words)
     assert (outcome.code, outcome.out) == (code, "")
     assert sentence in outcome.err
+
+
+def test_the_first_collection_is_empty_before_it_is_made(specrag: CommandLine, tmp_path: Path) -> None:
+    """Nobody has misspelt anything there, so this is no error as a name that nothing has is one."""
+    listed = specrag("documents", "--json", SPECRAG_HOME=str(tmp_path))
+    assert (listed.code, listed.document["collection"]) == (0, "documents")
+    assert listed.document["documents"] == []
 
 
 def test_a_misspelt_setting_is_refused_by_its_name(specrag: CommandLine) -> None:
