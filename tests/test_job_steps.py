@@ -139,6 +139,23 @@ def test_a_deleted_collection_takes_its_uploads_along(
     assert indexer.store.collections() == ("other",)
 
 
+def test_a_copy_that_cannot_be_deleted_does_not_end_the_queue(
+    queue: IngestJobs, embedder: HeldEmbedder, tmp_path: Path
+) -> None:
+    """The bug: one error of the disk ended the thread, and no file was added until the next start."""
+    folder, away = tmp_path / "uploads" / "copies", tmp_path / "uploads" / "away"
+    embedder.hold()
+    job = submit(queue, tmp_path, 1)
+    embedder.caught()
+    folder.rename(away)
+    folder.touch()  # nothing can be deleted in what is no folder
+    embedder.free.set()
+    assert queue.wait(job, PATIENCE).state == "ready"
+    folder.unlink()
+    away.rename(folder)
+    assert queue.wait(submit(queue, tmp_path, 2), PATIENCE).state == "ready"
+
+
 def test_whoever_waits_is_told_when_the_queue_closes(
     queue: IngestJobs, embedder: HeldEmbedder, tmp_path: Path
 ) -> None:

@@ -109,7 +109,7 @@ class Housekeeper:
         while not self._closed.is_set():
             try:
                 gone = self._library.expire()
-            except SpecragError:  # the store's server may be away for a while
+            except (SpecragError, OSError):  # the store's server or the disk may be away for a while
                 _log.warning("collections that are over could not be deleted", exc_info=True)
             else:
                 if gone:

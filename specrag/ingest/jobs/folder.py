@@ -87,9 +87,9 @@ class JobFolder:
             raise not_copied(shown, error) from error
 
     def remove(self, *jobs: str) -> None:
-        """Delete copies; those that are not there are no error."""
+        """Delete copies; those that are not there are no error, and those that stay go at the next start."""
         for job in jobs:
-            self.path(job).unlink(missing_ok=True)
+            _delete(self.path(job))
 
     def sweep(self, wanted: Container[str]) -> None:
         """Delete what is neither ours nor the copy of a job in `wanted`."""
@@ -169,7 +169,11 @@ def _adopt(ours: JobFolder, other: JobFolder) -> None:
 
 
 def _delete(path: Path) -> None:
-    if path.is_dir() and not path.is_symlink():
-        shutil.rmtree(path, ignore_errors=True)
-    else:
-        path.unlink(missing_ok=True)
+    """Delete as far as the disk lets us: what is left over must not stop the queue."""
+    try:
+        if path.is_dir() and not path.is_symlink():
+            shutil.rmtree(path)
+        else:
+            path.unlink(missing_ok=True)
+    except OSError as error:
+        _log.warning("%s cannot be deleted: %s", path.name, error.strerror or error)
