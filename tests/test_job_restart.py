@@ -1,7 +1,9 @@
 """Uploads over a restart: what waited goes on, what was at work is tried again, and nothing is left behind."""
 
+import io
 import os
 import threading
+import zipfile
 from collections.abc import Callable, Iterator
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -64,6 +66,13 @@ def submitted(queue: IngestJobs, folder: Path, count: int) -> list[str]:
     ]
 
 
+def zipped(content: str) -> bytes:
+    target = io.BytesIO()
+    with zipfile.ZipFile(target, "w") as archive:
+        archive.writestr("inside.md", content)
+    return target.getvalue()
+
+
 def test_closing_leaves_the_queue_to_the_next_start(
     opened: Opened, indexer: Indexer, embedder: HeldEmbedder, tmp_path: Path
 ) -> None:
@@ -82,6 +91,33 @@ def test_closing_leaves_the_queue_to_the_next_start(
     assert sorted(ends(again, jobs)) == ["ready"] * 3
     assert {state.attempts for state in again.jobs("docs")} == {0}
     assert len(indexer.store.documents("docs")) == 3
+
+
+def test_a_file_does_not_make_a_deleted_collection_again(
+    opened: Opened, indexer: Indexer, embedder: HeldEmbedder, tmp_path: Path
+) -> None:
+    """The bug: what waited while its collection was deleted made one that everybody saw but its owner."""
+    made, first = "c-0123456789ab", "u-0123456789abcdef-documents"
+    indexer.store.ensure_collection(made, indexer.embedder_fingerprint, labels={"owner": "visitor:ann"})
+    queue = opened()
+    embedder.hold()
+    submitted(queue, tmp_path, 1)
+    embedder.caught()
+    lost = queue.submit(written(tmp_path, "upload", text(7)), "late.md", made)
+    archive = queue.submit(written(tmp_path, "zip", zipped(text(8))), "late.zip", made)
+    kept = queue.submit(written(tmp_path, "upload", text(9)), "first.md", first)
+    threading.Timer(0.1, embedder.free.set).start()
+    queue.close()
+    indexer.store.delete_collection(made)
+    again = opened()
+    assert ends(again, [lost, archive, kept]) == ["failed", "failed", "ready"]
+    state = again.wait(lost, 0)
+    assert state.message == (
+        "late.md was not added, because its collection has been deleted; add it to another one."
+    )
+    assert not state.retryable
+    assert indexer.store.collections() == ("docs", first)
+    assert copies(tmp_path / "uploads") == []
 
 
 def test_a_killed_process_loses_no_upload(

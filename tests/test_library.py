@@ -1,7 +1,7 @@
 """Collections as people see them: their own and no others', with titles, and gone when they are deleted."""
 
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from pathlib import Path
@@ -13,6 +13,7 @@ from specrag.ingest.jobs.jobs import IngestJobs
 from specrag.library.expiry import Housekeeper
 from specrag.library.library import OPERATOR, OWN, SAMPLE, Library
 from specrag.library.visitors import USER, Visitor
+from specrag.retrieval.chroma import ChromaStore
 from tests.shelf_rig import OtherEmbedder, Rig, rig, visitor
 
 ADA, BO = visitor("ada"), visitor("bo")
@@ -276,6 +277,52 @@ def test_uploads_under_way_go_with_their_collection(made: Rig, tmp_path: Path) -
         jobs.close()
 
 
+class SlowToMake(ChromaStore):
+    """Says when a file is about to make its collection, and lets it do so when told."""
+
+    def __init__(self) -> None:
+        super().__init__(None)
+        self.reached, self.free = threading.Event(), threading.Event()
+        self.before_delete: Callable[[], object] = self.free.is_set
+
+    def ensure_collection(
+        self, name: str, fingerprint: str, description: str = "", labels: Mapping[str, str] | None = None
+    ) -> None:
+        if not labels:
+            self.reached.set()
+            assert self.free.wait(PATIENCE_S)
+        super().ensure_collection(name, fingerprint, description, labels or {})
+
+    def delete_collection(self, name: str) -> int:
+        self.before_delete()
+        removed = super().delete_collection(name)
+        self.free.set()
+        return removed
+
+
+def test_an_upload_that_comes_during_a_deletion_goes_with_it(tmp_path: Path) -> None:
+    """The bug: it was still being copied when the others were stopped, and made the collection again."""
+    store = SlowToMake()
+    with rig(tmp_path, store=store, access="visitor") as made:
+        jobs = IngestJobs(made.indexer, tmp_path / "jobs")
+        library = Library(store=store, indexer=made.indexer, jobs=jobs, settings=made.settings)
+        name = library.create(ADA, "Tyres").name
+        upload = tmp_path / "late.md"
+        upload.write_text("Tyres are round.")
+
+        def arrive() -> None:
+            store.before_delete = store.free.is_set
+            jobs.submit(upload, upload.name, name)
+            assert store.reached.wait(PATIENCE_S)
+
+        store.before_delete = arrive
+        library.delete(ADA, name)
+        assert store.collections() == ()
+        assert jobs.jobs(name) == ()
+        jobs.close()
+    store.close()
+
+
 def test_there_are_only_so_many_for_each_owner(made: Rig) -> None:
     for number in range(3):
         made.library.create(ADA, f"Number {number}")
@@ -362,6 +409,8 @@ def test_the_housekeeper_ends_what_is_over_and_survives_a_store_that_is_away(mad
             self.tries += 1
             if self.tries == 1:
                 raise StoreUnreachable("The Chroma server does not answer.")
+            if self.tries == 2:
+                raise OSError("The disk does not answer.")
             gone = made.library.expire()
             swept.set()
             return gone

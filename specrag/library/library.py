@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from specrag.config import Settings
-from specrag.errors import StoreError, UsageError
+from specrag.errors import SpecragError, StoreError, UsageError
 from specrag.ingest.base import Cancelled, never
 from specrag.library.exchange import Manifest
 from specrag.library.exchange_store import Arrivals
@@ -27,6 +27,7 @@ from specrag.library.shelves import (
     Shelf,
     clean_description,
     clean_title,
+    comes_into_being,
     default_name,
     documents_of,
     folded,
@@ -159,7 +160,9 @@ class Library(Shelving):
         if self._jobs is not None:
             self._jobs.drop_collection(name)  # may take a moment, in which others go on
         with self._changing:
-            return self._remove(name) if self._writable(who, name) is not None else 0
+            removed = self._remove(name) if self._writable(who, name) is not None else 0
+        self._drop_late(name)
+        return removed
 
     def delete_document(self, who: Visitor, name: str, document_id: str) -> int:
         """Delete a document and the file that it came from; the number of chunks.
@@ -263,7 +266,8 @@ class Library(Shelving):
                     if self._jobs is not None:
                         self._jobs.drop_collection(info.name)
                     self._remove(info.name)
-                except StoreError:
+                    self._drop_late(info.name)
+                except (SpecragError, OSError):
                     _log.warning("the collection %s cannot be deleted now", info.name, exc_info=True)
                 else:
                     gone.append(info.name)
@@ -304,6 +308,13 @@ class Library(Shelving):
 
     def _free_title(self, who: Visitor, title: str) -> str:
         return free_title(visible(title)[:TITLE_LENGTH] or "Collection", self._titles(who))
+
+    def _drop_late(self, name: str) -> None:
+        """Stop files that were still being copied when the others of a collection were stopped."""
+        if self._jobs is not None and not comes_into_being(name):
+            self._jobs.drop_collection(name)
+            if name in self._store.collections():
+                self._remove(name)
 
     def _remove(self, name: str) -> int:
         removed = self._store.delete_collection(name)

@@ -29,6 +29,7 @@ TITLE_LENGTH: Final = 80
 DESCRIPTION_LENGTH: Final = 500
 
 _OWNED = re.compile(r"u-[0-9a-f]{16}-documents")
+_MADE = re.compile(r"c-[0-9a-f]{12}")
 _HIDDEN = ("Cc", "Cf", "Cs", "Zl", "Zp")
 _JOINERS = "\u200c\u200d"
 """Invisible, but part of how Persian, Indic scripts and emoji are written."""
@@ -74,6 +75,14 @@ def is_somebodys(name: str) -> bool:
 def new_name() -> str:
     """A name for a collection that somebody makes."""
     return f"c-{uuid.uuid4().hex[:12]}"
+
+
+def comes_into_being(name: str) -> bool:
+    """Whether a file may make a collection of this name by arriving in it.
+
+    One that somebody has made is never made again once it is deleted: nobody would know whose it was.
+    """
+    return _MADE.fullmatch(name) is None
 
 
 def clean_title(title: str) -> str:

@@ -14,7 +14,7 @@ from specrag.errors import UsageError
 from specrag.ingest.jobs.ledger import Ledger
 from specrag.ingest.jobs.order import FairLine
 from specrag.ingest.jobs.room import Room
-from specrag.ingest.jobs.state import ENDED, REPEATABLE, Job, JobState, State, cancelled, waiting
+from specrag.ingest.jobs.state import ENDED, GONE, REPEATABLE, Job, JobState, State, cancelled, waiting
 from specrag.ingest.jobs.summary import summary
 
 
@@ -155,7 +155,7 @@ class JobQueue:
 
     def _ended(self, job: Job, changes: dict[str, Any], now: float) -> Job:
         self._passwords.pop(job.id, None)
-        again = changes["state"] in REPEATABLE
+        again = changes["state"] in REPEATABLE and changes.get("reason") != GONE
         return replace(job.now(**changes, retryable=again), ended_at=now)
 
     def _members(self, archive: Job) -> list[Job]:

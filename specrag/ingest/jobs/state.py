@@ -6,7 +6,7 @@ a password is in neither of them: it is not to reach the disk.
 
 import uuid
 from dataclasses import dataclass, replace
-from typing import Any, Literal, TypeAlias
+from typing import Any, Final, Literal, TypeAlias
 
 from specrag.ingest.index import IngestResult
 
@@ -15,6 +15,8 @@ State: TypeAlias = Literal["queued", "reading", "embedding", "ready", "duplicate
 ENDED: frozenset[State] = frozenset(("ready", "duplicate", "failed", "cancelled"))
 REPEATABLE: frozenset[State] = frozenset(("failed", "cancelled"))
 """Ends after which a file may be tried again, and so its copy is kept."""
+GONE: Final = "collection_deleted"
+"""The reason of a failure after which nobody can try again, and nobody's copy is to stay."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

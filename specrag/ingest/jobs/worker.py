@@ -14,7 +14,8 @@ from specrag.ingest.index import Indexer, IngestResult
 from specrag.ingest.jobs.archive import is_one, members_of
 from specrag.ingest.jobs.folder import JobFolder
 from specrag.ingest.jobs.line import JobQueue
-from specrag.ingest.jobs.state import Job, cancelled, failed, outcome
+from specrag.ingest.jobs.state import GONE, Job, cancelled, failed, outcome
+from specrag.library.shelves import comes_into_being
 
 _log = logging.getLogger(__name__)
 
@@ -36,6 +37,7 @@ class QueueWorker(threading.Thread):
         while (turn := self._next()) is not None:
             job, password = turn
             try:
+                self._check_collection(job)
                 if is_one(job, self._folder):
                     self._unpack(job)
                 else:
@@ -57,6 +59,16 @@ class QueueWorker(threading.Thread):
                     return turn
                 self._changed.wait()
             return None
+
+    def _check_collection(self, job: Job) -> None:
+        """Refuse a file whose collection was deleted while it waited, or while the program was stopped."""
+        where = job.state.collection
+        if not comes_into_being(where) and where not in self._indexer.store.collections():
+            shown = job.state.name
+            raise DocumentError(
+                GONE,
+                f"{shown} was not added, because its collection has been deleted; add it to another one.",
+            )
 
     def _unpack(self, job: Job) -> None:
         members = members_of(job, self._folder, self._indexer.settings)
