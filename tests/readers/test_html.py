@@ -169,7 +169,11 @@ def test_merged_cells_have_their_text_once_and_keep_the_columns(tmp_path: Path) 
     )
 
 
-STORY = "<p>The ferry leaves the pier at nine and comes back before the evening tide, says Anna. </p>" * 6
+STORY = "".join(
+    f"<p>The ferry {n} leaves the pier at nine and comes back before the evening tide, says Anna.</p>"
+    for n in range(9)
+)
+"""Enough, and without repetition, to be taken for a main text."""
 
 
 @pytest.mark.parametrize("story", ["", STORY])
@@ -227,9 +231,10 @@ def test_merged_cells_are_followed_once(tmp_path: Path, story: str) -> None:
     """The search for the main text followed them again, and shifted what stood behind them."""
     page = (
         f"<html><body><article>{story}<table><tr><th>Town</th><th>2021</th><th>2022</th><th>2023</th></tr>"
-        "<tr><td>Ambleton</td><td colspan='2'>closed</td><td>7</td></tr></table></article></body></html>"
+        "<tr><td rowspan=2>Ambleton</td><td colspan='2'>closed</td><td>7</td></tr>"
+        "<tr><td>4</td><td>5</td><td>6</td></tr></table></article></body></html>"
     )
-    assert text_of(load(tmp_path, "a.html", page)).endswith("Ambleton | closed | | 7")
+    assert text_of(load(tmp_path, "a.html", page)).endswith("Ambleton | closed | | 7\n| 4 | 5 | 6")
 
 
 def test_the_date_of_a_page_is_that_of_its_last_change(tmp_path: Path) -> None:
