@@ -5,15 +5,14 @@ again after a reload, since the id is part of the address (`?run=`).
 """
 
 import asyncio
-from collections.abc import AsyncGenerator, Sequence
+from collections.abc import AsyncGenerator
 from contextlib import aclosing
 from dataclasses import dataclass
 from typing import Any
 
 import gradio as gr
 
-from specrag.build import Parts
-from specrag.errors import SpecragError, StoreError
+from specrag.errors import SpecragError
 from specrag.library.library import OWN, SAMPLE, documents_of
 from specrag.library.shelves import OWN_TITLE, SAMPLE_TITLE
 from specrag.library.visitors import Visitor
@@ -21,11 +20,11 @@ from specrag.pipelines.base import Request, check_question
 from specrag.runs import REPLACED
 from specrag.sample import questions
 from specrag.startup import Startup
-from specrag.types import DocumentInfo
 from specrag.ui import cards
 from specrag.ui.choice import Choice
 from specrag.ui.live import COLOURS, NAMES, TICK_S, Show, Updates, colour_of, follow, header, startup_progress
 from specrag.ui.options import run_settings
+from specrag.ui.scope import document_choices, scope_of
 from specrag.ui.tabs import how
 from specrag.ui.who import visitor_of
 
@@ -202,7 +201,7 @@ class _Events:
         parts = self._startup.parts
         try:
             who = visitor_of(request, parts.settings)
-            where, documents = await asyncio.to_thread(_scope, parts, who, collection, only)
+            where, documents = await asyncio.to_thread(scope_of, parts, who, collection, only)
             check_question(question or "", limit=parts.settings.max_question_characters)
             name, settings = run_settings(parts.settings, how.options_from(chosen))
         except SpecragError as error:
@@ -258,29 +257,3 @@ class _Events:
         except SpecragError:
             known = []
         return gr.update(choices=document_choices(known), value=[], visible=len(known) > 1)
-
-
-def _scope(parts: Parts, who: Visitor, chosen: object, only: object) -> tuple[str, tuple[str, ...]]:
-    """What is about to be asked, a collection and documents of it; that it is asked keeps it from ending.
-
-    Raises:
-        StoreError: they see no such collection, or nothing is left of the documents.
-    """
-    name = chosen if isinstance(chosen, str) else ""
-    parts.library.check_readable(who, name)
-    parts.library.touch(who, name)
-    wanted = documents_from(only)
-    there = {item.id for item in documents_of(parts.store, name)} if wanted else set()
-    if wanted and there.isdisjoint(wanted):
-        raise StoreError("The documents that are chosen are gone; choose others, or none to ask all.")
-    return name, tuple(item for item in wanted if item in there)
-
-
-def document_choices(documents: Sequence[DocumentInfo]) -> list[tuple[str, str]]:
-    """Documents as a person chooses them, by title and file name, and their ids."""
-    return [(f"{item.title} ({item.source})", item.id) for item in documents]
-
-
-def documents_from(chosen: object) -> tuple[str, ...]:
-    """Ids of documents, whatever a client may have sent; the store knows no others than its own."""
-    return tuple(item for item in chosen if isinstance(item, str)) if isinstance(chosen, list) else ()

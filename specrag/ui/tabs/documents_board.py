@@ -22,7 +22,7 @@ from specrag.ui import cards, document_cards
 from specrag.ui.document_cards import JobView, ReindexView
 from specrag.ui.listing import SHOWN, Leaf, leaf, listed
 from specrag.ui.live import header
-from specrag.ui.tabs.ask import document_choices
+from specrag.ui.scope import document_choices
 from specrag.ui.tabs.documents_desk import Desk, Values, View
 
 FORMATS = (
