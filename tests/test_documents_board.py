@@ -1,6 +1,7 @@
 """The Documents tab without a browser: what its events send to an open page, and what they do to the parts."""
 
 import asyncio
+import json
 import threading
 from collections.abc import AsyncIterator, Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -14,6 +15,7 @@ import pytest
 from specrag.build import Parts
 from specrag.models.scripted import ScriptedModel
 from specrag.startup import Startup, StartupState
+from specrag.ui.scope import scope_of
 from specrag.ui.tabs import ask, documents, viewer
 from specrag.ui.tabs.collections_events import CollectionEvents
 from specrag.ui.tabs.documents_desk import Desk, Outcome, Values, View
@@ -39,9 +41,11 @@ class Tab:
         )
         return replace(asked, **more)  # type: ignore[arg-type]  # names of fields
 
-    def act(self, desk: Desk, action: str, identity: str = "") -> tuple[View, Values]:
+    def act(
+        self, desk: Desk, action: str, identity: str = "", value: str | list[str] = ""
+    ) -> tuple[View, Values]:
         """The last answer to an act."""
-        text = f'{{"action": "{action}", "id": "{identity}", "value": ""}}'
+        text = json.dumps({"action": action, "id": identity, "value": value})
         return list(self.events.act(desk, text))[-1]
 
 
@@ -95,13 +99,13 @@ def test_what_is_sent_is_looked_at_before_it_is_asked(tab: Tab) -> None:
     name = tab.rig.library.create(ANN, "Weirs").name
     kept = tab.rig.add(name, "The Halden weir.")
     parts = tab.startup.parts
-    assert ask._scope(parts, ANN, name, [kept, "gone", 7]) == (name, (kept,))
-    assert ask._scope(parts, ANN, name, None) == (name, ())
+    assert scope_of(parts, ANN, name, [kept, "gone", 7]) == (name, (kept,))
+    assert scope_of(parts, ANN, name, None) == (name, ())
     with pytest.raises(Exception, match="are gone; choose others"):
-        ask._scope(parts, ANN, name, ["gone"])
+        scope_of(parts, ANN, name, ["gone"])
     for odd in (["a"], None, {"a": 1}, "c-0123456789abcdef"):
         with pytest.raises(Exception, match="no collection"):
-            ask._scope(parts, ANN, odd, None)
+            scope_of(parts, ANN, odd, None)
 
 
 @pytest.mark.parametrize("use", ["ask", "choose", "load"])
@@ -112,7 +116,7 @@ def test_a_collection_that_is_only_looked_at_or_asked_does_not_end(tab: Tab, use
     library.check_writable(ANN, name)
     tab.rig.clock.pass_(days=20)
     if use == "ask":
-        ask._scope(tab.startup.parts, ANN, name, [])
+        scope_of(tab.startup.parts, ANN, name, [])
     elif use == "choose":
         tab.events.choose(tab.desk(name))
     else:
@@ -153,6 +157,16 @@ def test_one_that_goes_on_or_was_not_told_is_not_put_away(tab: Tab) -> None:
     tab.startup.parts.reindexing.wait(name, WAIT_S)
     _, values = tab.events.choose(tab.desk(name))
     assert "Re-indexed" in values["card"]
+
+
+def test_what_was_ticked_is_deleted_where_it_was_ticked(tab: Tab) -> None:
+    """The same file has the same id in every collection: the one that was chosen meanwhile lost it."""
+    ticked, chosen = (tab.rig.library.create(ANN, title).name for title in ("Weirs", "Quays"))
+    document_id = tab.rig.add(ticked, "The Halden weir.")
+    assert tab.rig.add(chosen, "The Halden weir.") == document_id
+    tab.act(tab.desk(chosen), "delete-ticked", ticked, [document_id])
+    assert tab.rig.store.find(ticked, document_id) is None
+    assert tab.rig.store.find(chosen, document_id) is not None
 
 
 async def test_the_form_of_a_new_collection_leaves_what_is_typed_at_once(

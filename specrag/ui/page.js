@@ -18,8 +18,16 @@
     box.dispatchEvent(new KeyboardEvent("keypress", { bubbles: true, key: " " })); // when Gradio says "input"
   };
   // Ticked boxes by the id of what they stand for: the server sends lists anew, and Gradio patches them by place.
+  // The same file has the same id in every collection, so ticks end with the collection that they were made in.
   const ticked = new Set();
+  const shelf = () => document.querySelector('#sr-collection-card [data-sr-action="export"]')?.dataset.srId ?? "";
+  let tickedIn = "";
   const tick = () => {
+    const now = shelf();
+    if (now && now !== tickedIn) {
+      ticked.clear();
+      tickedIn = now;
+    }
     const boxes = [...document.querySelectorAll("input[data-sr-tick]")];
     for (const box of boxes) box.checked = ticked.has(box.dataset.srTick);
     const all = document.querySelector("input[data-sr-tick-all]");
@@ -73,6 +81,7 @@
     if (!button || button.disabled) return;
     const { srAction: action, srId: id = "" } = button.dataset;
     const chosen = button.dataset.srTicked === undefined ? null : tick();
+    const of = chosen ? tickedIn : id; // the list may be another one by the time that the question is answered
     let value = button.dataset.srValue || "";
     if (button.dataset.srConfirm !== undefined) {
       const typed = await ask(button, chosen?.length ?? 1);
@@ -80,7 +89,7 @@
       value = typed || value;
     }
     if (button.dataset.srBack !== undefined) focused = place(button.dataset.srBack, id);
-    send(action, id, chosen ?? value);
+    send(action, of, chosen ?? value);
   });
   // Enter in the password field means yes, although No comes first in the order of tabs.
   document.addEventListener("keydown", (event) => {

@@ -18,7 +18,7 @@ from specrag.ingest.jobs.state import ENDED, JobState
 from specrag.startup import Startup
 from specrag.ui import acts, cards
 from specrag.ui.document_cards import counted
-from specrag.ui.tabs.ask import documents_from
+from specrag.ui.scope import documents_from
 from specrag.ui.tabs.documents_board import Board
 from specrag.ui.tabs.documents_desk import Desk, Outcome, Values, View, joined, number
 from specrag.ui.who import visitor_of
@@ -209,12 +209,11 @@ class Events:
         return Outcome(desk=desk, message=cards.notice("success", sentence))
 
     def _delete_ticked(self, desk: Desk, act: acts.Act) -> Outcome:
+        """Delete what was ticked in the collection `act.id`, which need not be the chosen one any more."""
         removed, problems = [], []
         for document_id in act.values:
             try:
-                removed.append(
-                    self._startup.parts.library.delete_document(desk.who, desk.collection, document_id)
-                )
+                removed.append(self._startup.parts.library.delete_document(desk.who, act.id, document_id))
             except SpecragError as error:
                 problems.append(str(error))
         gone = f"{counted(len(removed), 'document')} with {counted(sum(removed), 'chunk')}"
