@@ -1,6 +1,6 @@
 """What a question is asked of: a collection, and documents of it if only those are to be looked in.
 
-Both come from a page that may be older than what is there now, or from no page at all, so neither is believed.
+Both come from a page that may be older than what is there now, or from no page at all: neither is believed.
 """
 
 from collections.abc import Sequence
