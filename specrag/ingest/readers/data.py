@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from specrag.ingest.readers.content import Content, Gathering, Source, counted
+from specrag.ingest.readers.embedded import without_runs
 from specrag.ingest.readers.plain import decoded
 from specrag.ingest.text import verbatim
 
@@ -38,7 +39,7 @@ def read_json_lines(source: Source) -> Content:
 
 
 def _read(source: Source, lines: Callable[[str], Iterator[str]]) -> Content:
-    text, encoding = decoded(source)
+    text, encoding = decoded(source, cut=without_runs)
     try:
         shown = verbatim("\n".join(counted(lines(text), source)))
     except (ValueError, RecursionError):

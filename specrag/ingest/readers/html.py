@@ -13,6 +13,7 @@ from specrag.errors import DocumentError
 from specrag.ingest.readers.cells import arrange
 from specrag.ingest.readers.content import Content, Gathering, Source
 from specrag.ingest.readers.dates import stated_date
+from specrag.ingest.readers.embedded import without_data
 from specrag.ingest.readers.markup import flattened, flowed, too_deep
 from specrag.ingest.readers.typography import spell_out
 from specrag.ingest.text import decode, marked_encoding, prose
@@ -69,7 +70,7 @@ def tree(data: bytes, name: str) -> tuple[Any, str]:
     from lxml import etree, html
 
     text, encoding = _decoded(data, name)
-    text = _DECLARATION.sub("", text)
+    text = _DECLARATION.sub("", without_data(text))
     try:
         root = html.document_fromstring(text, parser=html.HTMLParser(huge_tree=True))
         if too_deep(root):

@@ -1,7 +1,10 @@
 """Plain text and code: kept as written."""
 
+from collections.abc import Callable
+
 from specrag.errors import DocumentError
 from specrag.ingest.readers.content import Content, Gathering, Source, check_characters
+from specrag.ingest.readers.embedded import without_data
 from specrag.ingest.text import decode, prose, verbatim
 
 
@@ -21,8 +24,8 @@ def read_code(source: Source) -> Content:
     return Content(pages=gathering.pages, encoding=encoding)
 
 
-def decoded(source: Source) -> tuple[str, str]:
-    """The text of the file and the name of its encoding.
+def decoded(source: Source, *, cut: Callable[[str], str] = without_data) -> tuple[str, str]:
+    """The text of the file without the files embedded in it, which `cut` takes out, and the encoding's name.
 
     Raises:
         DocumentError: `corrupt`, or `too_large` before anything else is done with the text.
@@ -30,5 +33,6 @@ def decoded(source: Source) -> tuple[str, str]:
     found = decode(source.data)
     if found is None:
         raise DocumentError("corrupt", f"{source.name} is called a text file but holds no text.")
-    check_characters(len(found[0]), source)
-    return found
+    text, encoding = cut(found[0]), found[1]
+    check_characters(len(text), source)
+    return text, encoding
