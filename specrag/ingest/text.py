@@ -9,6 +9,8 @@ import codecs
 import re
 import unicodedata
 
+from specrag.ingest.broken_utf8 import has_typical_utf8, is_mostly_utf8, mended
+
 # The longer mark first: UTF-32 little-endian begins with the mark of UTF-16.
 _MARKS = (
     (codecs.BOM_UTF8, "utf-8"),
@@ -35,6 +37,7 @@ _WRITTEN = (
     "cp1254", "cp1255", "cp1256", "cp1257", "cp1258", "cp874", "koi8_r", "koi8_u", "cp866", "cp850", "cp437",
     "mac_roman", "iso8859_2", "iso8859_5", "iso8859_7", "iso8859_15",
 )  # fmt: skip
+_DOUBLE_BYTE = ("cp932", "gb18030", "big5", "cp949", "euc_jp", "iso2022_jp")
 """What people write files in. Anything fits a short one, UTF-16 without a mark above all."""
 
 
@@ -106,7 +109,7 @@ def decode(data: bytes) -> tuple[str, str] | None:
     try:
         return data.decode("utf-8"), "utf-8"
     except UnicodeDecodeError:
-        return _slightly_broken_utf8(data) or _guess(data)
+        return (mended(data), "utf-8") if is_mostly_utf8(data) else _guess(data)
 
 
 def looks_binary(data: bytes) -> bool:
@@ -126,13 +129,6 @@ def _wide_without_mark(data: bytes) -> str | None:
     return "utf-16-be" if even > _WIDE_SHARE and odd < _BINARY_SHARE else None
 
 
-def _slightly_broken_utf8(data: bytes) -> tuple[str, str] | None:
-    """A file cut inside a character is still UTF-8; guessing would garble every other character of it."""
-    text = data.decode("utf-8", "replace")
-    wide = sum(1 for char in text if char > "\x7f" and char != "\ufffd")
-    return (text, "utf-8") if wide > 20 * text.count("\ufffd") else None
-
-
 def _guess(data: bytes) -> tuple[str, str] | None:
     from charset_normalizer import from_bytes
 
@@ -145,4 +141,6 @@ def _guess(data: bytes) -> tuple[str, str] | None:
     # Western text is often equally plausible in several code pages; the Web's default is the likeliest.
     ties = {m.encoding for m in matches if m.chaos <= best.chaos and m.coherence >= best.coherence}
     encoding = "cp1252" if "cp1252" in ties | set(best.could_be_from_charset) else best.encoding
+    if encoding not in _DOUBLE_BYTE and has_typical_utf8(data):
+        return mended(data), "utf-8"
     return data.decode(encoding, "replace"), codecs.lookup(encoding).name

@@ -63,6 +63,30 @@ def test_utf8_cut_inside_a_character_is_still_utf8() -> None:
     assert decoded[0].startswith("Größe")
 
 
+@pytest.mark.parametrize(
+    ("data", "text"),
+    [
+        ("Größe, Übung und Äpfel".encode() + b" caf\xe9 it\x92s.", "Größe, Übung und Äpfel café it’s."),
+        ("A café".encode() + b" that isn\x92t here", "A café that isn’t here"),
+        ("A café".encode() + b" \x93that isn\x92t here\x94.", "A café “that isn’t here”."),
+        ("名古屋の天気は晴れです。".encode()[:-1] + "名古屋".encode(), "名古屋の天気は晴れです\ufffd名古屋"),
+        ("Привет, мир.".encode() + b" \x93Hi\x94", "Привет, мир. “Hi”"),
+        ("Größe und Straße".encode() + b"\xc3", "Größe und Straße\ufffd"),
+    ],
+)
+def test_a_few_stray_bytes_do_not_garble_the_rest(data: bytes, text: str) -> None:
+    """Statistics took all of it for another encoding: `cafÃ©`."""
+    assert decode(data) == (text, "utf-8")
+
+
+@pytest.mark.parametrize(
+    ("text", "codec"),
+    [("Die Straß» ist „groß“ – ja", "cp1252"), ("Škoda, žluťoučký kůň úpěl ďábelské ódy", "cp1250")],
+)
+def test_what_is_not_utf8_is_not_taken_for_broken_utf8(text: str, codec: str) -> None:
+    assert decode(text.encode(codec)) == (text, codec)
+
+
 def test_control_characters_and_lone_surrogates_never_reach_the_store(tmp_path: Path) -> None:
     text = text_of(load(tmp_path, "a.txt", b"ok \x1b[31m red \x07 \xef\xbb\xbf end"))
     assert not re.search(r"[\x00-\x08\x0b-\x1f\ufeff\ud800-\udfff]", text)

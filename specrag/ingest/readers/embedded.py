@@ -7,7 +7,7 @@ import re
 
 _LEFT = "[base64 data]"
 _DATA_URI = re.compile(r"\bdata:[^\s,\"'()<>]{0,200};base64,[\w+/=%-]*(?:\s{1,2}[\w+/-]{60,}=*)*", re.ASCII)
-_RUN = re.compile(r"(?<![\w+/-])(?:[\w+/-]|\\[nr/]){1000,}+={0,2}(?:\\[nr])*", re.ASCII)
+_RUN = re.compile(r"(?<![\w+/\\-])(?:[\w+/-]|\\[nr/]){1000,}+={0,2}(?:\\[nr])*", re.ASCII)
 """In the source of JSON, where line breaks are spelled `\\n`; a key or a hash is shorter."""
 
 
