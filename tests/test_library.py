@@ -1,7 +1,7 @@
 """Collections as people see them: their own and no others', with titles, and gone when they are deleted."""
 
 import threading
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from pathlib import Path
@@ -13,6 +13,7 @@ from specrag.ingest.jobs.jobs import IngestJobs
 from specrag.library.expiry import Housekeeper
 from specrag.library.library import OPERATOR, OWN, SAMPLE, Library
 from specrag.library.visitors import USER, Visitor
+from specrag.retrieval.base import CollectionInfo
 from specrag.retrieval.chroma import ChromaStore
 from tests.shelf_rig import OtherEmbedder, Rig, rig, visitor
 
@@ -97,6 +98,38 @@ def test_a_foreign_collection_is_refused_as_one_that_does_not_exist(
         assert refused(partial(action, made.library, name)).replace(name, "X") == words
     assert made.library.shelf(ADA, theirs).title == "Diary"
     assert made.library.shelf(ADA, theirs).documents == 1
+
+
+class Counting(ChromaStore):
+    """Notes whose documents were looked at to count them."""
+
+    def __init__(self) -> None:
+        super().__init__(None)
+        self.counted: set[str] = set()
+
+    def infos(self, *, counted: Collection[str] | None = None) -> list[CollectionInfo]:
+        self.counted |= set(self.collections() if counted is None else counted)
+        return super().infos(counted=counted)
+
+
+def test_no_event_of_a_page_reads_the_documents_of_others(tmp_path: Path) -> None:
+    """The bug: each question and each click read the catalogue of all visitors, half a second of 5,000 lines."""
+    store = Counting()
+    with rig(tmp_path, store=store, access="visitor") as made:
+        made.add(made.library.create(BO, "Large").name, "Somebody else's page.")
+        name = made.library.create(ADA, "Diary").name
+        made.add(name, "Dear diary.")
+        store.counted.clear()
+        made.library.check_readable(ADA, name)
+        made.library.check_writable(ADA, name)
+        made.library.touch(ADA, name)
+        assert made.library.find(ADA, "Diary") == name
+        assert store.counted == set()
+        assert made.library.shelf(ADA, name).documents == 1
+        assert [shelf.documents for shelf in made.library.collections(ADA)] == [0, 0, 1]
+        assert store.counted == {name}
+        assert [shelf.documents for shelf in made.library.collections(OPERATOR)] == [0, 0, 1, 1]
+    store.close()
 
 
 def test_a_title_does_not_find_what_is_anothers(made: Rig) -> None:

@@ -258,7 +258,7 @@ class Library(Shelving):
         Returns the names. One that cannot be deleted now is left for the next time.
         """
         gone = []
-        for info in self._store.infos():
+        for info in self._store.infos(counted=()):
             with self._changing:
                 if not self._expiry.over(info):
                     continue

@@ -82,8 +82,12 @@ class VectorStore(Protocol):
         """The names of all collections, in order."""
         ...
 
-    def infos(self) -> list[CollectionInfo]:
-        """All collections in order of their names, in one pass over the store."""
+    def infos(self, *, counted: Collection[str] | None = None) -> list[CollectionInfo]:
+        """All collections in order of their names, in one pass over the store.
+
+        Documents and chunks are counted in all, or in those of `counted`; the others have 0, and cost
+        nothing, however many documents are in them.
+        """
         ...
 
     def collection(self, name: str) -> CollectionInfo:

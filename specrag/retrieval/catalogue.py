@@ -120,6 +120,11 @@ class Catalogue:
         newest = self.newest(collection, {document_id for document_id, _ in asked})
         return asked & {(document_id, line.edition) for document_id, line in newest.items()}
 
+    def size(self, collection: str) -> tuple[int, int]:
+        """Ready documents and their chunks of one collection."""
+        lines = self.newest(collection).values()
+        return len(lines), sum(line.document.chunks for line in lines)
+
     def sizes(self) -> dict[str, tuple[int, int]]:
         """Ready documents and their chunks of every collection, from one question."""
         newest: dict[tuple[str, str], Line] = {}

@@ -78,10 +78,10 @@ class ChromaStore:
         with translated("The collections cannot be listed"):
             return self._directory.names()
 
-    def infos(self) -> list[CollectionInfo]:
-        """All collections in order of their names."""
+    def infos(self, *, counted: Collection[str] | None = None) -> list[CollectionInfo]:
+        """All collections in order of their names, with the sizes of all or of `counted`."""
         with translated("The collections cannot be listed"):
-            return self._directory.infos(self._catalogue)
+            return self._directory.infos(self._catalogue, counted)
 
     def collection(self, name: str) -> CollectionInfo:
         """One collection."""

@@ -5,7 +5,7 @@ name must not notice; so every way to a collection goes through here.
 """
 
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from typing import TYPE_CHECKING, TypeVar
 
@@ -38,9 +38,10 @@ class Directory:
         """The names of the user's collections, in order."""
         return tuple(sorted(self._listed()))
 
-    def infos(self, catalogue: Catalogue) -> list[CollectionInfo]:
-        """All of the user's collections in order of their names, from two questions to the database."""
-        listed, sizes = self._listed(), catalogue.sizes()
+    def infos(self, catalogue: Catalogue, counted: Iterable[str] | None) -> list[CollectionInfo]:
+        """All of the user's collections in order of their names, with the sizes of all or of `counted`."""
+        listed = self._listed()
+        sizes = catalogue.sizes() if counted is None else {name: catalogue.size(name) for name in counted}
         empty = (0, 0)
         return [
             labels.described(
@@ -55,9 +56,8 @@ class Directory:
     def info(self, name: str, catalogue: Catalogue) -> CollectionInfo:
         """One collection."""
         found = self.open(name)
-        documents = [line.document for line in catalogue.newest(name).values()]
-        chunks = sum(document.chunks for document in documents)
-        return labels.described(name, found.metadata, documents=len(documents), chunks=chunks)
+        documents, chunks = catalogue.size(name)
+        return labels.described(name, found.metadata, documents=documents, chunks=chunks)
 
     def open(self, name: str) -> "Collection":
         """A collection.

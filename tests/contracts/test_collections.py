@@ -89,6 +89,14 @@ def test_all_collections_are_listed_with_their_sizes(store: VectorStore) -> None
     assert store.infos() == [store.collection(name) for name in store.collections()]
 
 
+def test_collections_are_listed_with_the_sizes_that_are_wanted(store: VectorStore) -> None:
+    put(store, "aaaa", 3)
+    put(store, "bbbb", 4, collection="other")
+    sizes = {found.name: (found.documents, found.chunks) for found in store.infos(counted=["other", "none"])}
+    assert sizes == {"docs": (0, 0), "other": (1, 4)}
+    assert [found.fingerprint for found in store.infos(counted=())] == [PRINT, PRINT]
+
+
 def test_many_collections_are_listed(store: VectorStore) -> None:
     """Each visitor has some, and a server lists them in pages."""
     for number in range(130):
