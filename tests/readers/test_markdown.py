@@ -29,6 +29,26 @@ def test_headings_are_found_outside_fences_only(tmp_path: Path) -> None:
     ]
 
 
+def test_headings_are_shown_without_their_html(tmp_path: Path) -> None:
+    text = '# A &amp; B <a name="x"></a>\n\nText.\n\n## The `<b>` tag, 1 < 2 &lt;i&gt; <br/>\n\n<b>*Bold*</b>\n---\n'
+    document = load(tmp_path, "a.md", text)
+    assert [heading.text for heading in document.pages[0].headings] == [
+        "A & B",
+        "The <b> tag, 1 < 2 <i>",
+        "Bold",
+    ]
+    assert document.title == "A & B"
+
+
+def test_empty_front_matter_is_no_text(tmp_path: Path) -> None:
+    assert text_of(load(tmp_path, "a.md", "---\n\n---\nText.\n")) == "Text."
+
+
+def test_front_matter_of_hugo_is_no_text(tmp_path: Path) -> None:
+    document = load(tmp_path, "a.md", '+++\ntitle = "The mill"\ndate = 2023-05-06\n+++\nText.\n')
+    assert (document.title, document.published_at, text_of(document)) == ("The mill", "2023-05-06", "Text.")
+
+
 def test_html_between_paragraphs_is_text_and_in_fences_it_stays(tmp_path: Path) -> None:
     text = (
         "<!-- a\n\nremark -->\nBefore <b>bold</b>.\n\n<table>\n<tr><td>a</td>\n\n<td>b</td></tr></table>\n\n"

@@ -6,6 +6,7 @@ saying anything. Nothing inside a fence is a heading or HTML.
 
 import re
 from collections.abc import Iterator
+from html import unescape
 
 from specrag.ingest.readers.cells import arrange
 from specrag.ingest.readers.content import Content, Gathering, Source
@@ -16,8 +17,11 @@ from specrag.ingest.readers.typography import spell_out
 from specrag.ingest.text import verbatim
 from specrag.types import Heading
 
-_FRONT_MATTER = re.compile(r"\A---[ \t]*\n(.*?)\n(?:---|\.\.\.)[ \t]*(?:\n|\Z)", re.DOTALL)
-_FIELD = re.compile(r"^(title|date)[ \t]*:[ \t]*(.+?)[ \t]*$", re.MULTILINE | re.IGNORECASE)
+_FRONT_MATTER = re.compile(
+    r"\A(?:---[ \t]*\n(?P<yaml>.*?)\n(?:---|\.\.\.)|\+\+\+[ \t]*\n(?P<toml>.*?)\n\+\+\+)[ \t]*(?:\n|\Z)",
+    re.DOTALL,
+)
+_FIELD = re.compile(r"^(title|date)[ \t]*[:=][ \t]*(.+?)[ \t]*$", re.MULTILINE | re.IGNORECASE)
 _ATX = re.compile(r" {0,3}(#{1,6})[ \t]+(\S.*)$")
 _UNDERLINE = re.compile(r" {0,3}(=+|-{2,})[ \t]*$")
 _TEXT = re.compile(r" {0,3}(?![-*+>|#]|\d+[.)]|\s)\S")
@@ -30,6 +34,8 @@ _BLOCK = re.compile(
 )
 _WHOLE = re.compile(r" {0,3}<(table|pre|script|style|!--)", re.IGNORECASE)
 _COMMENT = re.compile(r"<!--.*?-->", re.DOTALL)
+_TAG = re.compile(r"</?[a-z][a-z0-9]*(?:\s[^<>]*)?/?>|<!--.*?-->", re.IGNORECASE)
+_CODE = re.compile(r"`([^`]+)`")
 _LINK = re.compile(r"!?\[([^\]\n]*)\]\([^)\n]*\)")
 
 
@@ -38,7 +44,11 @@ def read_markdown(source: Source) -> Content:
     raw, encoding = decoded(source)
     text = verbatim(raw)
     front = _FRONT_MATTER.match(text)
-    fields = {key.lower(): value.strip("\"'") for key, value in _FIELD.findall(front[1])} if front else {}
+    fields = (
+        {key.lower(): value.strip("\"'") for key, value in _FIELD.findall(front["yaml"] or front["toml"] or "")}
+        if front
+        else {}
+    )
     body = verbatim("\n".join(_without_html((text[front.end() :] if front else text).split("\n"))))
     found = list(_headings(body))
     first = next((heading.text for level, heading in found if level == 1), None)
@@ -79,7 +89,12 @@ def _fence(line: str, fence: str) -> str:
 
 
 def _plain(heading: str) -> str:
-    return re.sub(r"[*`]+|(?<!\w)_+|_+(?!\w)", "", _LINK.sub(r"\1", heading)).strip()[:300]
+    """A heading without its markup; what is quoted as code may look like a tag, and stays."""
+    parts = _CODE.split(_LINK.sub(r"\1", heading))
+    parts[::2] = (
+        re.sub(r"[*`]+|(?<!\w)_+|_+(?!\w)", "", unescape(_TAG.sub("", part))) for part in parts[::2]
+    )
+    return " ".join("".join(parts).split())[:300]
 
 
 def _without_html(lines: list[str]) -> Iterator[str]:
