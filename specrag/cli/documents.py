@@ -24,8 +24,9 @@ from specrag.cli.common import (
 from specrag.errors import StoreError
 from specrag.ingest.files import files_of
 from specrag.ingest.index import IngestResult
-from specrag.library.library import OPERATOR, OWN, SAMPLE, documents_of
+from specrag.library.library import OPERATOR, OWN, SAMPLE, Library, documents_of
 from specrag.models.weights import Progress as Step
+from specrag.retrieval.naming import check_name
 from specrag.terminal import say
 from specrag.types import Chunk
 
@@ -34,7 +35,9 @@ app = typer.Typer(help="List, show and delete documents.", invoke_without_comman
 
 def ingest(
     paths: Annotated[list[Path], typer.Argument(help="Files, archives or folders.")],
-    collection: Collection = OWN,
+    collection: Annotated[
+        str, typer.Option("--collection", help="Name or title of the collection; a new one is made.")
+    ] = OWN,
     password: Password = None,
     replace: Annotated[
         bool, typer.Option("--replace", help="Remove older documents of the same file name.")
@@ -47,7 +50,7 @@ def ingest(
         files = files_of(paths)
         results: list[IngestResult] = []
         with told_parts() as (made, tell):
-            where = made.library.place(collection)
+            where = _place(made.library, collection)
             for path in files:
                 for result in taken(made, tell, path, where, password=password, replace=replace):
                     results.append(result)
@@ -57,6 +60,23 @@ def ingest(
             print_json({"schema": "specrag.ingest/1", "collection": where, "files": rows})
         if any(result.status == "failed" for result in results):
             raise typer.Exit(FAILURE)
+
+
+def _place(library: Library, text: str) -> str:
+    """The collection to write to; what cannot be a name becomes the title of a new one."""
+    if library.called(OPERATOR, text) or _can_name(text):
+        return library.place(text)
+    shelf = library.create(OPERATOR, text)
+    say(f"“{shelf.title}” was made; its name is {shelf.name}")
+    return shelf.name
+
+
+def _can_name(text: str) -> bool:
+    try:
+        check_name(text)
+    except StoreError:
+        return False
+    return True
 
 
 @app.callback()

@@ -293,6 +293,19 @@ def test_collections_are_made_named_exported_and_imported(
     assert {item["source"] for item in again["documents"]} == {"lamp.pdf", "history.docx"}
 
 
+def test_a_title_that_cannot_be_a_name_makes_a_collection(specrag: CommandLine, files: list[Path]) -> None:
+    """The help offers a title, and the rules for names refused it."""
+    first = specrag("ingest", files[1], "--collection", "Meine Akten", "--json")
+    assert first.code == 0, first.err
+    name = first.document["collection"]
+    assert f"“Meine Akten” was made; its name is {name}" in first.err
+    again = specrag("ingest", files[1], "--collection", "meine akten", "--json").document
+    assert (again["collection"], again["files"][0]["status"]) == (name, "duplicate")
+    listed = specrag("collections", "--json").document["collections"]
+    assert [item["name"] for item in listed if item["title"] == "Meine Akten"] == [name]
+    assert specrag("ingest", files[1], "--collection", " ").code == 2
+
+
 def test_a_question_to_some_documents_finds_nothing_else(specrag: CommandLine, files: list[Path]) -> None:
     rows = specrag("ingest", *files, "--collection", "some", "--json").document["files"]
     words = ("--collection", "some", "--pipeline", "standard", "--json")
