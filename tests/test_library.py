@@ -1,5 +1,7 @@
 """Collections as people see them: their own and no others', with titles, and gone when they are deleted."""
 
+import os
+import tempfile
 import threading
 from collections.abc import Callable, Collection, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
@@ -15,6 +17,8 @@ from specrag.library.library import OPERATOR, OWN, SAMPLE, Library
 from specrag.library.visitors import USER, Visitor
 from specrag.retrieval.base import CollectionInfo
 from specrag.retrieval.chroma import ChromaStore
+from specrag.ui.tabs import exports
+from specrag.ui.tabs.exports import exported
 from tests.shelf_rig import OtherEmbedder, Rig, rig, visitor
 
 ADA, BO = visitor("ada"), visitor("bo")
@@ -455,3 +459,31 @@ def test_the_housekeeper_ends_what_is_over_and_survives_a_store_that_is_away(mad
     finally:
         keeper.close()
     assert titles(made.library, ADA) == ["Sample", "Your documents"]
+
+
+def test_exports_do_not_stay_on_the_disk(made: Rig, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The bug: only the next export deleted the last, and until an hour had passed there was no end of them."""
+    place = tmp_path / "temporary"
+    place.mkdir()
+    monkeypatch.setattr(tempfile, "tempdir", str(place))
+    name = made.library.create(ADA, "Tyres").name
+    made.add(name, "Tyres are round.")
+    shelf = made.library.shelf(ADA, name)
+    paths = [exported(made.library, ADA, shelf) for _ in range(5)]
+    theirs = exported(made.library, OPERATOR, shelf)
+    assert [path.exists() for path in paths] == [False] * 3 + [True] * 2
+    for path in (*paths[-2:], *place.iterdir()):
+        os.utime(path, (0, 0))
+    os.utime(theirs)  # still being written
+    swept = threading.Event()
+
+    def sweep() -> None:
+        exports.sweep()
+        swept.set()
+
+    keeper = Housekeeper(made.library, sweep=sweep)
+    keeper.start()
+    assert swept.wait(PATIENCE_S)
+    keeper.close()
+    assert theirs.exists()
+    assert [path.name for path in place.iterdir()] == [theirs.parent.name]

@@ -87,10 +87,16 @@ class Expires(Protocol):
 
 
 class Housekeeper:
-    """Ends what is over, at once and every hour, in a thread of its own until `close`."""
+    """Ends what is over, at once and every hour, in a thread of its own until `close`.
 
-    def __init__(self, library: Expires, *, every_s: float = _HOUR_S) -> None:
+    `sweep` deletes the files that others have left lying about.
+    """
+
+    def __init__(
+        self, library: Expires, *, sweep: Callable[[], None] = lambda: None, every_s: float = _HOUR_S
+    ) -> None:
         self._library = library
+        self._sweep = sweep
         self._every_s = every_s
         self._closed = threading.Event()
         self._thread = threading.Thread(target=self._work, name="specrag-housekeeper", daemon=True)
@@ -107,11 +113,13 @@ class Housekeeper:
 
     def _work(self) -> None:
         while not self._closed.is_set():
-            try:
-                gone = self._library.expire()
-            except (SpecragError, OSError):  # the store's server or the disk may be away for a while
-                _log.warning("collections that are over could not be deleted", exc_info=True)
-            else:
-                if gone:
-                    _log.info("%d collections were not used any more and are deleted", len(gone))
+            for task in (self._expire, self._sweep):
+                try:
+                    task()
+                except (SpecragError, OSError):  # the store's server or the disk may be away for a while
+                    _log.warning("what is over could not be deleted", exc_info=True)
             self._closed.wait(self._every_s)
+
+    def _expire(self) -> None:
+        if gone := self._library.expire():
+            _log.info("%d collections were not used any more and are deleted", len(gone))

@@ -25,7 +25,7 @@ from specrag.startup import Startup, StartupState
 from specrag.terminal import bar, say
 from specrag.ui import acts, endpoints
 from specrag.ui.live import header
-from specrag.ui.tabs import ask, documents, viewer
+from specrag.ui.tabs import ask, documents, exports, viewer
 from specrag.ui.theme import CSS_PATH, theme
 from specrag.ui.who import VisitorCookie, login_of
 
@@ -109,7 +109,7 @@ def serve(settings: Settings) -> None:
     keeper: Housekeeper | None = None
     while not stop.wait(_LOOK_S):
         if keeper is None and startup.state.ready:
-            keeper = Housekeeper(startup.parts.library)
+            keeper = Housekeeper(startup.parts.library, sweep=exports.sweep)
             keeper.start()
     say("Stopping.")
     if keeper is not None:
