@@ -36,6 +36,19 @@ from specrag.retrieval.words import LONGEST, asked, words
         ("배터리", "배터리는 무겁다"),
         ("แบตเตอรี่", "น้ำหนักแบตเตอรี่ของรถ"),
         ("हिन्दी", "हिन्दी भाषा"),
+        ("istanbul", "İstanbul"),
+        ("ISPARTA", "ısparta"),
+        ("Lodz", "Łódź"),
+        ("Bronshoj", "Brønshøj"),
+        ("Da Nang", "Đà Nẵng"),
+        ("Aero", "Ærø"),
+        ("640", "تسع البطارية ٦٤٠"),
+        ("15,50", "السعر ١٥٫٥٠"),
+        ("640", "क्षमता ६४०"),
+        ("2566", "ปี๒๕๖๖"),
+        ("c++", "written in C++11"),
+        ("C#", "C#-Code"),
+        ("C", "C++"),
     ],
 )
 def test_question_and_document_meet(question: str, text: str) -> None:
@@ -45,7 +58,15 @@ def test_question_and_document_meet(question: str, text: str) -> None:
 
 @pytest.mark.parametrize(
     ("first", "second"),
-    [("X-100", "X-200"), ("v2.1", "v3.4"), ("15,50", "17,30"), ("电池", "容量"), ("640", "64")],
+    [
+        ("X-100", "X-200"),
+        ("v2.1", "v3.4"),
+        ("15,50", "17,30"),
+        ("电池", "容量"),
+        ("640", "64"),
+        ("C++", "C"),
+        ("C#", "C++"),
+    ],
 )
 def test_different_codes_and_words_stay_apart(first: str, second: str) -> None:
     assert words(first)[0] not in words(second)
@@ -61,6 +82,17 @@ def test_a_code_is_kept_whole() -> None:
 def test_words_that_only_ask_are_left_out() -> None:
     """No answer repeats "what was the"; they took the first places from the words that tell."""
     assert asked("What is the weight of the bike? The weight!") == ["the", "weight", "of", "bike"]
+
+
+def test_a_name_in_capitals_is_no_word_that_asks() -> None:
+    """The passages about the WHO came in no order, since nothing of its name was left."""
+    assert asked("What did the WHO say?") == ["the", "who", "say"]
+    assert asked("WHO WAS ADA?") == ["ada"]
+
+
+def test_a_link_to_a_place_in_a_page_has_no_sign() -> None:
+    """Otherwise each would be a rare word of its own."""
+    assert not any("#" in word for word in words("example.com/guide#load"))
 
 
 def test_a_question_of_such_words_only_keeps_them() -> None:
@@ -80,7 +112,9 @@ def test_a_long_word_is_cut_and_a_long_address_is_split() -> None:
     assert {"charg", "station"} <= set(words(link))
 
 
-@pytest.mark.parametrize("unit", ["a", "漢", "a\u0301\u0316", "\u0301\u0316", "a-", "1,", "'", "ก"])
+@pytest.mark.parametrize(
+    "unit", ["a", "漢", "a\u0301\u0316", "\u0301\u0316", "a-", "1,", "'", "ก", "a#", "a++", "a+", "+", "é#"]
+)
 def test_time_grows_with_the_text_only(unit: str) -> None:
     """A million characters of one kind took the square of their number to sort, or to match."""
     text = unit * (400_000 // len(unit))

@@ -4,7 +4,7 @@
 - Scripts without spaces (Chinese, Japanese, Thai, ...) and Korean, whose endings stick to the word, give
   overlapping pairs of characters, which need no dictionary.
 - Numbers and codes are kept whole ("X-100", "15,50", "v2.1"), since they are what vectors blur, and their
-  parts are given too, so that "X 100" still finds "X-100".
+  parts are given too, so that "X 100" still finds "X-100". "C++" and "C#" are also known by their sign.
 
 Text is hostile: every step is linear, and one word of a million letters is cut.
 """
@@ -34,16 +34,23 @@ _UNSPACED: Final = (
 _JOINERS: Final = r"[-._,/:'’+]"  # noqa: RUF001 - both apostrophes
 _ARABIC_MARKS: Final = "\u0640\u0610-\u061a\u064b-\u065f\u0670\u06d6-\u06ed"
 _HEBREW_MARKS: Final = "\u0591-\u05bd\u05bf\u05c1\u05c2\u05c4\u05c5\u05c7"
-_DROPPED = re.compile(f"[{_ARABIC_MARKS}{_HEBREW_MARKS}\u00ad\u200b-\u200f\u2060\ufeff]")
-_PLAIN = re.compile(rf"[a-z0-9]+(?:{_JOINERS}[a-z0-9]+)*")
+_DROPPED = re.compile(f"[{_ARABIC_MARKS}{_HEBREW_MARKS}\u0307\u00ad\u200b-\u200f\u2060\ufeff]")
+"""Also the dot that is left of a Turkish capital I in lower case."""
+_SIGN: Final = r"(?:\+\+|\#(?!\w))"
+_SIGNED = re.compile(rf"(.*){_SIGN}", re.DOTALL)
+_PLAIN = re.compile(rf"[a-z0-9]+(?:{_JOINERS}[a-z0-9]+)*{_SIGN}?")
 """The tokens of a text without accents and other scripts, ten times as fast as for all."""
 _HAN = re.compile("[\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003ffff]")
 _UNSPACED_RUN = re.compile(f"[{_UNSPACED}]")
 _GROUPED = re.compile(r"\d{1,3}(?:[.,'’]\d{3})+")  # noqa: RUF001 - both apostrophes
 _DECIMAL = re.compile(r"\d+[.,]\d+")
 _POSSESSIVE = re.compile(r"['’]s$")  # noqa: RUF001 - both apostrophes
+_CAPITALS = re.compile(r"\b[A-Z]{2,}\b")
 _PIECES = re.compile(r"\d+|[^\W\d_]+")
 _LATIN: Final = (range(0xC0, 0x250), range(0x1E00, 0x1F00), range(0x370, 0x400), range(0x1F00, 0x2000))
+_NOT_DECOMPOSED: Final = {"ł": "l", "ø": "o", "đ": "d", "ð": "d", "ı": "i", "æ": "ae", "œ": "oe"}  # noqa: RUF001
+"""Letters that people without them on their keyboard write so, though Unicode sees no accent there."""
+_ARABIC_POINTS: Final = {0x66B: ".", 0x66C: ","}
 _ASKING: Final = frozenset({
     "what", "when", "where", "which", "who", "whom", "whose", "whi", "how",
     "do", "doe", "did", "is", "are", "was", "were",
@@ -73,9 +80,14 @@ def words(text: str) -> list[str]:
 
 
 def asked(question: str) -> list[str]:
-    """The different words of a question, without those that only ask, unless there are no others."""
+    """The different words of a question, without those that only ask, unless there are no others.
+
+    In capitals they do not ask, but name something ("WHO"), unless all of the question is in capitals.
+    """
     found = list(dict.fromkeys(words(question)))
-    return [word for word in found if word not in _ASKING] or found
+    capitals = "" if question.isupper() else " ".join(_CAPITALS.findall(question))
+    names = set(words(capitals))
+    return [word for word in found if word not in _ASKING or word in names] or found
 
 
 def _folded(text: str) -> str:
@@ -93,6 +105,9 @@ def _forms(token: str) -> tuple[str, ...]:
 def _forms_of(token: str) -> list[str]:
     if token.isascii() and token.isalpha():  # most words of most texts: no other rule can apply
         return [_stem(token[:LONGEST])]
+    if signed := _SIGNED.fullmatch(token):
+        bare = signed[1]
+        return [re.split(_JOINERS, bare)[-1][:LONGEST] + token[len(bare) :], *_forms_of(bare)]
     if _UNSPACED_RUN.match(token):
         return _pairs(token)
     if len(token) > LONGEST:
@@ -161,7 +176,7 @@ def _marks() -> str:
 def _tokens() -> re.Pattern[str]:
     """Runs of unspaced scripts, and words with single joiners between their parts."""
     letter = rf"(?:(?![{_UNSPACED}])[^\W_]|(?![{_UNSPACED}])[{_marks()}])"
-    return re.compile(rf"[{_UNSPACED}]+|{letter}+(?:{_JOINERS}{letter}+)*")
+    return re.compile(rf"[{_UNSPACED}]+|{letter}+(?:{_JOINERS}{letter}+)*{_SIGN}?")
 
 
 @cache
@@ -171,6 +186,13 @@ def _letters() -> re.Pattern[str]:
 
 @cache
 def _bare_letters() -> dict[int, str]:
-    """Latin and Greek letters without their accents, and yo without its dots: people leave them out."""
-    table = {code: unicodedata.normalize("NFD", chr(code))[0] for codes in _LATIN for code in codes}
-    return {code: bare for code, bare in table.items() if bare != chr(code)} | {0x451: "\u0435"}
+    """Letters without their accents, which people leave out, and the digits of all scripts as 0 to 9."""
+    bare = {code: unicodedata.normalize("NFD", chr(code))[0] for codes in _LATIN for code in codes}
+    letters = {code: _NOT_DECOMPOSED.get(letter, letter) for code, letter in bare.items()}
+    digits = {code: unicodedata.decimal(chr(code), None) for code in range(0x80, 0x20000)}
+    return (
+        {code: letter for code, letter in letters.items() if letter != chr(code)}
+        | {code: str(digit) for code, digit in digits.items() if digit is not None}
+        | _ARABIC_POINTS
+        | {0x451: "\u0435"}  # yo without its dots
+    )
