@@ -21,6 +21,8 @@ _MARKS = (
 )
 _BREAKS = re.compile(r"\r\n?|\x85|\u2028|\u2029|\x0b")
 _CONTROLS = re.compile(r"[\x00-\x08\x0e-\x1f\x7f-\x9f\xad\ufeff\ufffe\uffff]")  # and soft hyphens
+_ESCAPES = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b\n]{0,2000}(?:\x07|\x1b\\))")
+"""Colours and titles of a terminal."""
 _SURROGATES = re.compile(r"[\ud800-\udfff]")
 _BLANKS = re.compile(r"[^\S\n]+")
 _BIDI = re.compile(r"[\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069\ufeff]")
@@ -89,6 +91,7 @@ def prose(text: str) -> str:
 
 
 def _scrub(text: str) -> str:
+    text = _ESCAPES.sub("", text) if "\x1b" in text else text
     text = _BREAKS.sub("\n", _SURROGATES.sub("\ufffd", text)).replace("\f", "\n\n")
     return unicodedata.normalize("NFC", _CONTROLS.sub("", text))
 

@@ -92,6 +92,11 @@ def test_control_characters_and_lone_surrogates_never_reach_the_store(tmp_path: 
     assert not re.search(r"[\x00-\x08\x0b-\x1f\ufeff\ud800-\udfff]", text)
 
 
+def test_the_colours_of_a_terminal_are_no_text(tmp_path: Path) -> None:
+    log = "\x1b]0;title\x07\x1b[1;31mERROR\x1b[0m \x1b[?25lnone\x1b[K left [0m]"
+    assert text_of(load(tmp_path, "a.log", log)) == "ERROR none left [0m]"
+
+
 @pytest.mark.parametrize("codec", ["cp932", "gb18030", "euc_jp", "utf-16"])
 @pytest.mark.parametrize("pad", range(2))
 def test_a_long_file_is_text_wherever_its_beginning_is_cut(tmp_path: Path, codec: str, pad: int) -> None:

@@ -145,6 +145,34 @@ def test_sheets_are_pages_with_their_names(tmp_path: Path) -> None:
     assert (document.title, document.published_at) == ("Price list", "2024-06-07")
 
 
+def test_a_cell_that_is_merged_over_rows_is_in_each_of_them(tmp_path: Path) -> None:
+    """“Bonn; Sold: 6” did not say of which area."""
+    book = xlsx({
+        "A": [[], [None, "Area", "Town", "Sold"], [None, "North", "Ulm", 5], [None, None, "Bonn", 6], [], [None, None, "Kiel", 8], [None, "South", "Rome", 7]]
+    })  # fmt: skip
+    with zipfile.ZipFile(io.BytesIO(book)) as archive:
+        sheet = archive.read("xl/worksheets/sheet1.xml").decode()
+    merged = sheet.replace("</sheetData>", '</sheetData><mergeCells><mergeCell ref="B3:B6"/></mergeCells>')
+    text = text_of(load(tmp_path, "a.xlsx", with_member(book, "xl/worksheets/sheet1.xml", merged)))
+    assert text.splitlines() == [
+        f"Area: {area}; Town: {town}; Sold: {sold}"
+        for area, town, sold in (
+            ("North", "Ulm", 5),
+            ("North", "Bonn", 6),
+            ("North", "Kiel", 8),
+            ("South", "Rome", 7),
+        )
+    ]
+
+
+def test_a_duration_is_in_hours(tmp_path: Path) -> None:
+    book = xlsx({"A": [["Run", "Took"], ["one", dt.timedelta(hours=30)], ["two", dt.timedelta(minutes=5)]]})
+    with zipfile.ZipFile(io.BytesIO(book)) as archive:
+        styles = archive.read("xl/styles.xml").replace(b"yyyy-mm-dd", b"[h]:mm:ss")
+    timed = with_member(book, "xl/styles.xml", styles)
+    assert text_of(load(tmp_path, "a.xlsx", timed)) == "Run: one; Took: 30:00:00\nRun: two; Took: 0:05:00"
+
+
 def test_a_spreadsheet_of_libreoffice_is_read(tmp_path: Path) -> None:
     document = load(tmp_path, "birds.ods", ods([["Bird", "Eggs"], ["Heron", "4"]]))
     assert [(page.section, page.text) for page in document.pages] == [("Birds", "Bird: Heron; Eggs: 4")]

@@ -45,7 +45,10 @@ def read_markdown(source: Source) -> Content:
     text = verbatim(raw)
     front = _FRONT_MATTER.match(text)
     fields = (
-        {key.lower(): value.strip("\"'") for key, value in _FIELD.findall(front["yaml"] or front["toml"] or "")}
+        {
+            key.lower(): value.strip("\"'")
+            for key, value in _FIELD.findall(front["yaml"] or front["toml"] or "")
+        }
         if front
         else {}
     )

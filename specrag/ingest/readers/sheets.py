@@ -7,7 +7,7 @@ are looked up before it is asked. Hidden sheets are read too.
 import datetime as dt
 import io
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
 from xml.parsers import expat
@@ -67,29 +67,57 @@ def _text(book: Any, place: int, source: Source) -> str:
     except WorksheetNotFound:
         return ""
     _check_grid(sheet.total_height * sheet.total_width, source.name)
-    return prose("\n".join(counted(lines(_rows(sheet.iter_rows())), source)))
+    return prose("\n".join(counted(lines(_rows(sheet)), source)))
 
 
-def _rows(rows: Iterable[list[Any]]) -> Iterator[list[str]]:
-    for row in rows:
-        yield [_shown(cell) for cell in row]
+def _rows(sheet: Any) -> Iterator[list[str]]:
+    """Cells as texts. One that is merged over several rows is in each, so that each says what it means."""
+    below = _merged_down(sheet)
+    reaching: dict[int, tuple[str, int]] = {}
+    for number, cells in enumerate(sheet.iter_rows()):
+        row = [_shown(cell) for cell in cells]
+        if any(row):
+            for column, (text, last) in reaching.items():
+                if number <= last:
+                    row[column] = row[column] or text
+        for column, last in below.get(number, ()):
+            if 0 <= column < len(row):
+                reaching[column] = (row[column], last)
+        yield row
+
+
+def _merged_down(sheet: Any) -> dict[int, list[tuple[int, int]]]:
+    """For each row the cells merged with those below: column, counted from the first in use, and last row."""
+    below: dict[int, list[tuple[int, int]]] = {}
+    first = sheet.start[1] if sheet.start else 0
+    for (top, left), (bottom, _) in sheet.merged_cell_ranges or ():
+        if bottom > top:
+            below.setdefault(top, []).append((left - first, bottom))
+    return below
 
 
 def _shown(value: Any) -> str:
-    """A cell as the person sees it; numbers with the fifteen digits that workbooks keep."""
+    """The value of a cell without its format: 0.5 for 50%; numbers with the fifteen digits that are kept."""
     match value:
         case str():
             return tidy(value)
-        case bool():
-            return str(value).upper()
         case float():
             return f"{value:.15g}"
         case dt.datetime():
             return value.isoformat(" ", "seconds").removesuffix(" 00:00:00")
+        case dt.timedelta():
+            return _duration(round(value.total_seconds()))
         case dt.date() | dt.time():
             return value.isoformat()
         case _:
-            return tidy(str(value))
+            return tidy(str(value).upper() if isinstance(value, bool) else str(value))
+
+
+def _duration(seconds: int) -> str:
+    """Hours, minutes and seconds; a run of 30 hours is no day and six hours."""
+    sign = "-" if seconds < 0 else ""
+    minutes, rest = divmod(abs(seconds), 60)
+    return f"{sign}{minutes // 60}:{minutes % 60:02}:{rest:02}"
 
 
 @contextmanager
