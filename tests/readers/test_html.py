@@ -226,6 +226,13 @@ def test_raised_text_does_not_change_what_stands_before_it(
     assert text_of(load(tmp_path, "a.html", page)).split("\n")[-1] == f"We counted {text}"
 
 
+def test_many_notes_take_no_longer_than_others(tmp_path: Path) -> None:
+    started = time.perf_counter()
+    text = text_of(load(tmp_path, "a.html", "<html><p>word" + "<sup>1</sup>word" * 30_000 + "</p></html>"))
+    assert text.startswith("word 1 word 1 word")
+    assert time.perf_counter() - started < 30
+
+
 @pytest.mark.parametrize("story", ["", STORY])
 def test_merged_cells_are_followed_once(tmp_path: Path, story: str) -> None:
     """The search for the main text followed them again, and shifted what stood behind them."""

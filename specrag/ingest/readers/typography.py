@@ -14,6 +14,7 @@ _EXPONENT = re.compile(r"[-\u2212+]?\d+")
 _APART = re.compile(r"[\w\[(]")
 """How raised text begins that must not grow together with the word before it."""
 _ORDINAL = re.compile(r"[^\W\d_]{1,3}")
+_NEAR = 20
 
 
 def spell_out(root: Any) -> None:
@@ -39,7 +40,7 @@ def _raise(node: Any) -> None:
         if node.tail and node.tail[0].isalnum():
             node.tail = f" {node.tail}"
     node.text = f"{sign}{(node.text or '').lstrip()}"
-    node.drop_tag()
+    node.tag = "span"  # To drop the tag would copy all text before it, for each of a hundred thousand notes.
 
 
 def _joined(before: str, text: str) -> bool:
@@ -52,9 +53,9 @@ def _before(node: Any) -> str:
     """The text just before a node, without looking further than its neighbour."""
     previous = node.getprevious()
     if previous is None:
-        return str(node.getparent().text or "") if node.getparent() is not None else ""
+        return str(node.getparent().text or "")[-_NEAR:] if node.getparent() is not None else ""
     inner = previous.text_content() if isinstance(previous.tag, str) else ""
-    return str(previous.tail or inner or "")
+    return str(previous.tail or inner or "")[-_NEAR:]
 
 
 def _keep_lines(listing: Any) -> None:
