@@ -29,6 +29,12 @@ def test_headings_are_found_outside_fences_only(tmp_path: Path) -> None:
     ]
 
 
+def test_a_comment_in_a_listing_of_html_is_no_heading(tmp_path: Path) -> None:
+    document = load(tmp_path, "a.md", "# One\n\n<pre>\n# no\n\n  make\n</pre>\n\n## Two\n")
+    assert marked(document) == ["One @ # One", "Two @ ## Two"]
+    assert "# no\n\n  make\n" in text_of(document)
+
+
 def test_headings_are_shown_without_their_html(tmp_path: Path) -> None:
     text = '# A &amp; B <a name="x"></a>\n\nText.\n\n## The `<b>` tag, 1 < 2 &lt;i&gt; <br/>\n\n<b>*Bold*</b>\n---\n'
     document = load(tmp_path, "a.md", text)

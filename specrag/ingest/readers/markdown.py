@@ -34,6 +34,8 @@ _BLOCK = re.compile(
 )
 _WHOLE = re.compile(r" {0,3}<(table|pre|script|style|!--)", re.IGNORECASE)
 _COMMENT = re.compile(r"<!--.*?-->", re.DOTALL)
+_FENCED = "~" * 8
+"""Around the listings of HTML, in which no line is a heading."""
 _TAG = re.compile(r"</?[a-z][a-z0-9]*(?:\s[^<>]*)?/?>|<!--.*?-->", re.IGNORECASE)
 _CODE = re.compile(r"`([^`]+)`")
 _LINK = re.compile(r"!?\[([^\]\n]*)\]\([^)\n]*\)")
@@ -138,5 +140,7 @@ def _text_of(block: str) -> str:
     except (etree.LxmlError, ValueError, AssertionError):
         return block
     spell_out(root)
+    for code in [listing[0] for listing in root.iter("pre")]:
+        code.text = f"\n{_FENCED}\n{(code.text or '').strip(chr(10))}\n{_FENCED}"
     arrange(root)
     return flow(root)
