@@ -207,7 +207,7 @@ async def busy() -> AsyncIterator[threading.Event]:
     free = threading.Event()
     loop = asyncio.get_running_loop()
     loop.set_default_executor(ThreadPoolExecutor(1))
-    work = loop.run_in_executor(None, free.wait)
+    work = loop.run_in_executor(None, free.wait, 2 * WAIT_S)  # a test that fails ends as well
     yield free
     free.set()
     await work
