@@ -40,7 +40,7 @@ def test_a_server_that_is_away_is_a_sentence_on_the_page_until_it_is_back(
     startup.begin()
     assert startup.wait(60).ready
     board = Board(startup)
-    desk = Desk(who=OPERATOR, collection=SAMPLE, search="", sort="", asked=OWN, view=View())
+    desk = Desk(who=OPERATOR, collection=SAMPLE, search="", sort="", asked=OWN, only=(), view=View())
     mortal.kill()
     for shown in (board.draw(desk)[1]["documents"], header(startup, SAMPLE)):
         assert f"The Chroma server at {mortal.url} cannot be reached" in shown

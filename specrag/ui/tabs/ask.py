@@ -97,7 +97,6 @@ def build(startup: Startup) -> AskTab:
             multiselect=True,
             label="Only these documents (none: all)",
             elem_id="sr-only",
-            visible=False,
             scale=0,
             min_width=260,
         )
@@ -256,4 +255,4 @@ class _Events:
             known = documents_of(parts.store, collection)
         except SpecragError:
             known = []
-        return gr.update(choices=document_choices(known), value=[], visible=len(known) > 1)
+        return gr.update(choices=document_choices(known), value=[])

@@ -41,7 +41,6 @@ class DocumentsTab:
     message: gr.HTML
     said: gr.HTML
     uploads: gr.HTML
-    tools: gr.Row
     search: gr.Textbox
     sort: gr.Dropdown
     documents: gr.HTML
@@ -72,7 +71,9 @@ def build(startup: Startup) -> DocumentsTab:
                 )
     message = gr.HTML(elem_id="sr-documents-message", apply_default_css=False)
     said = gr.HTML(elem_id="sr-documents-said", apply_default_css=False)
-    with gr.Row(visible=False, elem_id="sr-tools") as tools:
+    # The style sheet hides these while there is nothing to search: a dropdown that gradio takes from the page
+    # and puts back may throw on its way.
+    with gr.Row(elem_id="sr-tools"):
         search = gr.Textbox(
             label="Search titles and file names",
             placeholder="Search titles and file names",
@@ -96,7 +97,6 @@ def build(startup: Startup) -> DocumentsTab:
         message=message,
         said=said,
         uploads=uploads,
-        tools=tools,
         search=search,
         sort=sort,
         documents=documents,
@@ -134,7 +134,6 @@ class _Wiring:
             "imported": (panel.import_, "value"),
             "upload": (tab.upload, "interactive"),
             "uploaded": (tab.upload, "value"),
-            "tools": (tab.tools, "visible"),
             "timer": (tab.timer, "active"),
             "top": (top, "value"),
         }
@@ -242,7 +241,7 @@ class _Wiring:
             return self._form(*value)
         if name == "only":
             choices, kept = value
-            change = {"choices": list(choices), "visible": len(choices) > 1}
+            change = {"choices": list(choices)}
             return [(self._asking.only, change if kept is None else change | {"value": kept})]
         component, prop = self._targets.get(name, (None, "value"))
         if component is None:

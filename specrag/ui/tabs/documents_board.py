@@ -87,7 +87,6 @@ class Board:
             "uploads": self._uploads(jobs, names),
             "documents": _list(page, replace(shelf, documents=len(documents)), jobs, desk, view),
             "only": self._only(desk, asked, shelf.name, documents),
-            "tools": len(documents) > 1,
             "said": _said(jobs, desk.view.ended),
             "top": header(self._startup, asked, desk.who),
             "timer": _busy(jobs) or (at_work is not None and at_work.state == "running"),
