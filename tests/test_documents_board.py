@@ -237,3 +237,13 @@ async def test_documents_are_opened_on_no_thread_of_the_loop(
         sheet = await viewer._Events(tab.startup).act(message, "sample", gr.Request(session_hash="s"))
     assert not busy.is_set()
     assert "The Halden weir." in sheet
+
+
+def test_a_press_that_gradio_tells_twice_is_one(tab: Tab) -> None:
+    """The second telling of a deletion said that there is no such document, in the place of the success."""
+    desk = tab.desk(tab.rig.library.default(ANN))
+    told = json.dumps({"action": "dismiss-all", "id": "", "value": "", "turn": "1-2-3"})
+    other = json.dumps({"action": "dismiss-all", "id": "", "value": "", "turn": "1-2-4"})
+    assert len(list(tab.events.act(desk, told))) == 1
+    assert list(tab.events.act(desk, told)) == []
+    assert len(list(tab.events.act(desk, other))) == 1

@@ -35,6 +35,8 @@ class Act:
     """What was typed for it, a password for one."""
     values: tuple[str, ...] = ()
     """The ids that were ticked, if the button is about several things."""
+    turn: str = ""
+    """Tells one press of a button from the next; empty from whoever does not say it."""
 
 
 def channel() -> gr.Textbox:
@@ -56,13 +58,14 @@ def parse(text: object) -> Act | None:
 
 def _act(told: dict[str, Any]) -> Act | None:
     action, identity, value = told.get("action"), told.get("id", ""), told.get("value", "")
+    turn = told.get("turn", "")
     values = value if isinstance(value, list) else []
     typed = "" if isinstance(value, list) else value
     if not (isinstance(action, str) and _ACTION.fullmatch(action)):
         return None
-    if len(values) > MOST_IDS or not all(_is_short(text) for text in (identity, typed, *values)):
+    if len(values) > MOST_IDS or not all(_is_short(text) for text in (identity, typed, turn, *values)):
         return None
-    return Act(action=action, id=identity, value=typed, values=tuple(dict.fromkeys(values)))
+    return Act(action=action, id=identity, value=typed, values=tuple(dict.fromkeys(values)), turn=turn)
 
 
 def _is_short(text: object) -> bool:

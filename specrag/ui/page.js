@@ -13,7 +13,8 @@
   const send = (action, id, value = "") => {
     const box = document.querySelector("#sr-act textarea, #sr-act input");
     if (!box) return;
-    box.value = JSON.stringify({ action, id, value });
+    const turn = `${performance.timeOrigin}-${performance.now()}-${Math.random()}`; // Gradio may say one thing twice
+    box.value = JSON.stringify({ action, id, value, turn });
     box.dispatchEvent(new Event("input", { bubbles: true }));
     box.dispatchEvent(new KeyboardEvent("keypress", { bubbles: true, key: " " })); // when Gradio says "input"
   };

@@ -23,6 +23,7 @@ def owner(browser: Browser, server: Server) -> Iterator[Visitor]:
     with Visitor(browser, server.url) as visitor:
         visitor.open()
         visitor.go_to("Documents")
+        visitor.dismiss_all()
         yield visitor
 
 

@@ -20,7 +20,7 @@ NAME = EVERYTHING.replace("/", "")
 """No file system takes a slash."""
 FILES = {
     f"{NAME}.txt": f"The Zorvex pump moves nine litres a minute. {EVERYTHING} It is green.",
-    f"note {NAME}.md": f"# Zorvex {EVERYTHING}\n\nThe Zorvex pump was built in Tarn. `{EVERYTHING}`",
+    f"note {NAME}.md": f"# Zorvex `{EVERYTHING}`\n\nThe Zorvex pump was built in Tarn. `{EVERYTHING}`",
     f"page {NAME}.html": "<html><head><title>Zorvex &lt;script>window.pwned=1&lt;/script> ${window.pwned=1}</title></head>"
     f"<body><h1>Zorvex manual</h1><p>The Zorvex pump needs oil once a year. &lt;img src=x onerror=window.pwned=1> {LITERAL} "
     f"{TEMPLATE}</p>{SCRIPT}{IMAGE}</body></html>",

@@ -304,6 +304,13 @@ class Visitor:
         self.dialog.get_by_role("button", name=answer, exact=True).click()
         expect(self.dialog).to_have_count(0)
 
+    def dismiss_all(self) -> None:
+        """Put away what other visitors of the same page have left in the list of uploads."""
+        expect(self.page.locator("#sr-documents-table .sr-documents")).to_be_visible()
+        while many := self.jobs.count():
+            self.do(self.jobs.first, "Dismiss")
+            expect(self.jobs).to_have_count(many - 1)
+
     def delete_document(self, source: str) -> None:
         self.do(self.row(source), "Delete")
         self.confirm("Delete")

@@ -5,6 +5,8 @@ An id that comes from the page is looked for among the jobs and documents of the
 another visitor's is one that does not exist.
 """
 
+import threading
+from collections import OrderedDict
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import replace
@@ -25,6 +27,7 @@ from specrag.ui.who import visitor_of
 
 _SLOW = {"export": "The file is being put together."}
 """Acts that a visitor waits for, with what is said meanwhile."""
+_TURNS = 1000
 _GONE = "It is no longer there; the list shows what is."
 
 
@@ -38,6 +41,9 @@ class Events:
         """`others` are further acts by name, which are handled elsewhere."""
         self._startup = startup
         self._board = Board(startup)
+        self._turns: OrderedDict[str, None] = OrderedDict()
+        """The last presses of buttons, of whoever; random words, so that none is taken twice."""
+        self._counting = threading.Lock()
         self._acts: dict[str, Handler] = {
             **others,
             "cancel": self._cancel,
@@ -124,7 +130,7 @@ class Events:
     def act(self, desk: Desk, text: str) -> Iterator[tuple[View, Values]]:
         """Something done inside our own HTML; nothing if it is not of this tab."""
         act = acts.parse(text)
-        if act is None or act.action not in self._acts:
+        if act is None or act.action not in self._acts or self._is_repeated(act.turn):
             return
         if not self._startup.state.ready:
             yield self.draw(desk)
@@ -138,6 +144,17 @@ class Events:
             outcome = Outcome(desk=desk, message=cards.notice("error", str(error)))
         view, values = self.draw(outcome.desk, outcome.message)
         yield view, values | dict(outcome.values)
+
+    def _is_repeated(self, turn: str) -> bool:
+        """Whether this press was told before: a deletion told twice ended in an error."""
+        if not turn:
+            return False
+        with self._counting:
+            known = turn in self._turns
+            self._turns[turn] = None
+            while len(self._turns) > _TURNS:
+                self._turns.popitem(last=False)
+            return known
 
     # Files on their way
 
