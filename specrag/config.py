@@ -201,6 +201,19 @@ class Settings(BaseSettings):
     )
     max_question_characters: int = Field(default=2000, ge=1, le=100_000)
 
+    max_runs: int = Field(
+        default=5000, ge=1, le=10_000_000, description="Kept runs; the oldest ones are deleted for new ones."
+    )
+    otlp_endpoint: str = Field(
+        default="",
+        description="Address of an OpenTelemetry collector (OTLP over HTTP); every run is then sent there.",
+    )
+    otlp_headers: SecretStr | None = Field(
+        default=None, description="Headers for the collector as name=value with commas between."
+    )
+    otlp_texts: bool = Field(default=True, description="Send texts to the collector, not only figures.")
+    mcp: bool = Field(default=False, description="Also serve the tools ask, search and documents over MCP.")
+
     access: AccessName = Field(
         "shared",
         description="Collections are everybody's, each visitor's own, or each user's after a login.",

@@ -12,11 +12,15 @@ from specrag.types import (
     Decision,
     Draft,
     ErrorInfo,
+    Exchange,
     Hop,
+    Parent,
     Part,
     Passage,
     PipelineName,
+    Prompt,
     Role,
+    Spot,
     Subset,
     Verdict,
 )
@@ -37,6 +41,24 @@ class RunStarted(_Event):
     created_at: str
     config: dict[str, Any] = field(default_factory=dict)
     environment: dict[str, Any] = field(default_factory=dict)
+    parent: Parent | None = None
+    """The run that this one was forked from."""
+    earlier: tuple[Exchange, ...] = ()
+    """The conversation before it, oldest first."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class QuestionRewritten(_Event):
+    """A follow-up became a question that stands alone; everything after it works with that one."""
+
+    question: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PromptSent(_Event):
+    """A model was sent something; a draft's own prompt is told by `DraftStarted`."""
+
+    prompt: Prompt
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -82,6 +104,8 @@ class SubsetsFormed(_Event):
     note: str | None = None
     singletons: tuple[str, ...] = ()
     """Ids of the passages that are a cluster of their own, and so in every subset."""
+    spots: tuple[Spot, ...] = ()
+    """The perspective map; empty where there are too few passages for one."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -195,6 +219,8 @@ class RunCancelled(_Event):
 
 Event: TypeAlias = (
     RunStarted
+    | QuestionRewritten
+    | PromptSent
     | Queued
     | SpanStarted
     | SpanEnded

@@ -22,6 +22,10 @@ DecisionKind: TypeAlias = Literal["selected", "synthesised", "fallback", "abstai
 FinishReason: TypeAlias = Literal["stop", "length", "error", "cancelled"]
 Precision: TypeAlias = Literal["float16", "float32", "plain"]
 RunStatus: TypeAlias = Literal["running", "done", "failed", "cancelled"]
+StepName: TypeAlias = Literal["retrieve", "partition", "draft", "verify", "decide"]
+"""The steps of a speculative run, in their order; another run can start from any of them."""
+Rating: TypeAlias = Literal["up", "down"]
+"""What a person thought of an answer."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -140,6 +144,48 @@ class Subset:
     passage_ids: tuple[str, ...]
     clusters: tuple[int, ...] = ()
     """Cluster of each passage, in the order of `passage_ids`."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Spot:
+    """Where a passage lies on the perspective map: the two main directions of its embedding."""
+
+    passage_id: str
+    x: float
+    y: float
+    """Principal components of the question-conditioned embeddings; only distances mean something."""
+    cluster: int | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Exchange:
+    """An earlier question of a conversation with the answer that it got."""
+
+    question: str
+    answer: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Prompt:
+    """What a model was sent, apart from the drafts' prompts, which their drafts keep."""
+
+    role: Role
+    step: str
+    """Name of the span that it was sent in."""
+    text: str
+    """As it was sent, special tokens included."""
+    tokens: int
+    draft: str | None = None
+    """Subset id of the draft that it is about, if it is about one."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Parent:
+    """The run that another run was forked from."""
+
+    run_id: str
+    step: StepName
+    """The first step that was done anew; what came before it was taken over."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -21,7 +21,20 @@ from specrag.retrieval.evidence import EvidenceScorer
 from specrag.retrieval.retriever import Retriever
 from specrag.timeline import Clock, Timeline
 from specrag.turnstile import Place, Turnstile
-from specrag.types import ErrorInfo, PipelineName
+from specrag.types import Draft, ErrorInfo, Exchange, Parent, Passage, PipelineName, Subset
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Given:
+    """What a run takes over from another one; whatever is here is not made anew."""
+
+    passages: tuple[Passage, ...]
+    note: str | None = None
+    """What the other run said of its retrieval."""
+    subsets: tuple[Subset, ...] = ()
+    """Empty divides the passages anew."""
+    drafts: tuple[Draft, ...] = ()
+    """Empty writes them anew; they belong to `subsets`, in their order."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -33,6 +46,12 @@ class Request:
     documents: tuple[str, ...] = ()
     """Ids of the documents to look in; empty looks in all."""
     run_id: str = field(default_factory=lambda: uuid.uuid4().hex[:12])
+    earlier: tuple[Exchange, ...] = ()
+    """The conversation before the question, oldest first; a follow-up is rewritten with it."""
+    parent: Parent | None = None
+    """The run that this one was forked from."""
+    given: Given | None = None
+    """What is taken over from another run and not made anew."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -119,6 +138,8 @@ async def as_run(
         created_at=datetime.now(UTC).isoformat(timespec="milliseconds"),
         config=tools.config() | _where(request),
         environment=dict(tools.environment),
+        parent=request.parent,
+        earlier=request.earlier,
     )
     try:
         question = check_question(request.question, limit=limit)

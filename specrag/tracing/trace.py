@@ -17,13 +17,17 @@ from specrag.types import (
     Decision,
     Draft,
     ErrorInfo,
+    Exchange,
     Hop,
+    Parent,
     Passage,
     PipelineName,
+    Prompt,
     Role,
     RoleUsage,
     RunStatus,
     Span,
+    Spot,
     Subset,
     TokenLogprob,
 )
@@ -48,7 +52,14 @@ class Trace:
     status: RunStatus
     pipeline: PipelineName
     question: str
+    """As it was asked; a follow-up is answered as `rewritten`."""
     created_at: str
+    parent: Parent | None = None
+    """The run that this one was forked from."""
+    earlier: tuple[Exchange, ...] = ()
+    """The conversation before it, oldest first."""
+    rewritten: str | None = None
+    """The question that stands alone, where a follow-up was rewritten."""
     config: dict[str, Any] = field(default_factory=dict)
     environment: dict[str, Any] = field(default_factory=dict)
     passages: tuple[Passage, ...] = ()
@@ -58,7 +69,11 @@ class Trace:
     partition_note: str | None = None
     singletons: tuple[str, ...] = ()
     """Ids of the passages that are a cluster of their own, and so in every subset."""
+    spots: tuple[Spot, ...] = ()
+    """The perspective map of the passages."""
     drafts: tuple[Draft, ...] = ()
+    prompts: tuple[Prompt, ...] = ()
+    """What was sent to the models beside the drafts' prompts, in its order."""
     hops: tuple[Hop, ...] = ()
     decision: Decision | None = None
     answer: Answer | None = None
@@ -72,6 +87,11 @@ class Trace:
     """Runs that have to end before this one begins, while it waits for its turn."""
     elapsed_ms: float = 0.0
     """Time of the last event."""
+
+    @property
+    def asked(self) -> str:
+        """The question that the models were asked."""
+        return self.rewritten or self.question
 
     def passage(self, passage_id: str) -> Passage | None:
         """The passage with this id."""
@@ -105,6 +125,8 @@ class TraceFold:
                 pipeline=event.pipeline,
                 question=event.question,
                 created_at=event.created_at,
+                parent=event.parent,
+                earlier=event.earlier,
                 config=event.config,
                 environment=event.environment,
             )
@@ -136,6 +158,10 @@ def _step(trace: Trace, event: e.Event) -> Trace:  # noqa: C901, PLR0911, PLR091
     match event:
         case e.RunStarted():
             return trace
+        case e.QuestionRewritten():
+            return replace(trace, rewritten=event.question)
+        case e.PromptSent():
+            return replace(trace, prompts=(*trace.prompts, event.prompt))
         case e.Queued():
             return replace(trace, ahead=event.ahead)
         case e.SpanStarted():
@@ -153,6 +179,7 @@ def _step(trace: Trace, event: e.Event) -> Trace:  # noqa: C901, PLR0911, PLR091
                 subsets=event.subsets,
                 partition_note=event.note,
                 singletons=event.singletons,
+                spots=event.spots,
                 drafts=drafts,
             )
         case e.DraftStarted():
