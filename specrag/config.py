@@ -153,6 +153,12 @@ class Settings(BaseSettings):
         default=3, ge=0, le=50, description="So few passages go to standard RAG at once; 0 never does."
     )
     decision: DecisionMode = Field("select", description="select: the best draft is the answer.")
+    newer_within: float = Field(
+        default=0.05,
+        ge=0,
+        le=1,
+        description="Disputed answers whose shares of the score mass differ by less: the newer source wins.",
+    )
     pool: bool = Field(default=True, description="Equal answers add up instead of competing.")
     grounded: bool = Field(
         default=False, description="Also score every draft with its passages before the verifier."
@@ -256,6 +262,7 @@ class Settings(BaseSettings):
             "decision",
             "eager",
             "pool",
+            "newer_within",
             "preset",
             "threshold",
         ]

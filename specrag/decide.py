@@ -12,7 +12,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from specrag.dispute import conflict_of, sides_of
+from specrag.dispute import conflict_of, newest, newest_side, sides_of
 from specrag.scoring import Weights, combine, mass, unknown
 from specrag.text import normalise_answer
 from specrag.types import Answer, Decision, Draft, Passage, Side, Verdict
@@ -48,12 +48,14 @@ def decide(
     threshold: float,
     pool: bool = True,
     passages: Sequence[Passage] = (),
+    newer_within: float = 0.0,
 ) -> Ruling:
     """Choose the answer, or say why none of the drafts can give it.
 
     Without `pool` the best single draft wins, as in the paper. An answer is good enough if one of its drafts
     reaches the threshold; one of which nothing is known that has a weight scores 0. `passages` give a dispute
-    its titles and dates.
+    its titles and dates. Of disputed answers whose shares of the score mass differ by no more than
+    `newer_within`, in [0, 1], the one with the newest source wins; 0 leaves dates out.
     """
     scored = tuple(
         replace(draft, scores=replace(draft.scores, combined=combine(draft.scores, weights)))
@@ -74,14 +76,17 @@ def decide(
         return _without_draft(scored, Decision(kind="fallback", draft_index=None, reason=reason))
     pools = _pools(scored, contest, threshold=threshold, pool=pool)
     total = math.fsum(_mass(scored[index]) for index in contest)
-    return _selected(
-        scored,
-        pools,
-        total,
-        reason=f"{_reason(scored, pools, total, threshold)}{missing}",
-        sides=_sides(scored, pools, threshold, passages),
-        passages=passages,
-    )
+    sides = _sides(scored, pools, threshold, passages)
+    reason = _reason(scored, pools, total, threshold)
+    newer = _newer(pools, sides, passages, within=newer_within * total)
+    if newer is not None:
+        pools = [newer, *(pool for pool in pools if pool is not newer)]
+        reason += (
+            f" So close, the newer source decides: draft {newer.members[0] + 1} rests on the one of "
+            f"{newest(sides, passages)}."
+        )
+        sides = _sides(scored, pools, threshold, passages)
+    return _selected(scored, pools, total, reason=f"{reason}{missing}", sides=sides, passages=passages)
 
 
 def in_contest(drafts: Sequence[Draft]) -> list[int]:
@@ -199,6 +204,15 @@ def _selected(
         confidence=min(1.0, first.strength / total),
     )
     return Ruling(drafts=drafts, decision=decision, answer=answer)
+
+
+def _newer(
+    pools: Sequence[_Pool], sides: Sequence[Side], passages: Sequence[Passage], *, within: float
+) -> _Pool | None:
+    """The answer with the newest source of a dispute, if it lies behind the first by a hair at most."""
+    side = newest_side(sides, passages) if within > 0 else None
+    pool = next((one for one in pools[1:] if side and one.members[0] == side.draft_index), None)
+    return pool if pool and pools[0].strength - pool.strength <= within else None
 
 
 def _rival(pools: Sequence[_Pool]) -> _Pool | None:

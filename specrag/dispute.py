@@ -1,7 +1,8 @@
 """When well-scored drafts contradict each other, and how a person is told.
 
 A dispute is between sources: each side says something else about the same thing, in amounts and names that
-its passages really hold, and the sides do not rest on the very same passages. Neither side is preferred.
+its passages really hold, and the sides do not rest on the very same passages. Neither side is preferred here;
+`decide` lets the newer source win where the scores hardly tell the sides apart.
 """
 
 from collections.abc import Mapping, Sequence
@@ -54,7 +55,7 @@ def conflict_of(sides: Sequence[Side], passages: Sequence[Passage]) -> str | Non
     *others, last = [f"{_speakers(side)} “{side.answer.rstrip(' .')}”" for side in sides]
     pair = len(others) == 1
     text = f"Sources disagree: {', '.join(others)}, {'but' if pair else 'and'} {last}."
-    date = _newest(sides, passages)
+    date = newest(sides, passages)
     return f"{text} The source of {date} is the {'newer' if pair else 'newest'} one." if date else text
 
 
@@ -89,13 +90,24 @@ def _speakers(side: Side) -> str:
     return f"{' and '.join(sources)} {verb}"
 
 
-def _newest(sides: Sequence[Side], passages: Sequence[Passage]) -> str | None:
+def newest(sides: Sequence[Side], passages: Sequence[Passage]) -> str | None:
     """The date of the newest source, if every side has a dated one and one side's is clearly the last.
 
     ISO dates are compared as far as both go: 2025 is neither before nor after 2025-03-10.
     """
-    dates = {passage.id: passage.published_at or "" for passage in passages}
-    newest = [max((dates.get(one, "") for one in side.passage_ids), default="") for side in sides]
-    *others, last = sorted(newest)
+    *others, last = sorted(_dates(sides, passages)) or [""]
     later = all(last[: len(other)] > other[: len(last)] for other in others)  # never, beside an undated one
-    return last if later else None
+    return last if last and later else None
+
+
+def newest_side(sides: Sequence[Side], passages: Sequence[Passage]) -> Side | None:
+    """The side with the newest source, under the same condition."""
+    date = newest(sides, passages)
+    dates = _dates(sides, passages)
+    return sides[dates.index(date)] if date else None
+
+
+def _dates(sides: Sequence[Side], passages: Sequence[Passage]) -> list[str]:
+    """The newest date of each side's sources; empty for a side without one."""
+    dates = {passage.id: passage.published_at or "" for passage in passages}
+    return [max((dates.get(one, "") for one in side.passage_ids), default="") for side in sides]

@@ -32,6 +32,7 @@ class _Terms:
     threshold: float
     pool: bool
     synthesise: bool
+    newer_within: float
 
     def rule(self, trace: Trace, drafts: int | None = None) -> "_Ruled":
         def under(threshold: float) -> Ruling:
@@ -41,6 +42,7 @@ class _Terms:
                 threshold=threshold,
                 pool=self.pool,
                 passages=trace.passages,
+                newer_within=self.newer_within,
             )
 
         return _Ruled(ruling=under(self.threshold), best=under(0.0), synthesise=self.synthesise)
@@ -217,6 +219,7 @@ def _terms_of(trace: Trace) -> _Terms:
     try:
         weights = ScoreWeights(**{name: float(given.get(name, 0.0)) for name in _COMPONENTS})
         threshold = float(config.get("threshold", 0.0))
+        newer = float(config.get("newer_within", 0.0))
     except (ValidationError, ValueError, TypeError, AttributeError) as error:
         raise TraceError("The weights and the threshold in this trace cannot be read.") from error
     return _Terms(
@@ -224,4 +227,5 @@ def _terms_of(trace: Trace) -> _Terms:
         threshold=threshold,
         pool=bool(config.get("pool", True)),
         synthesise=config.get("decision") == "synthesise",
+        newer_within=newer,
     )

@@ -49,7 +49,12 @@ def best_stands(ruling: Ruling, passages: Sequence[Passage], *, tools: Tools, er
     """The ruling without a threshold, after `error` kept the verifier from answering."""
     settings = tools.settings
     best = decide(
-        ruling.drafts, weights=settings.weights, threshold=0.0, pool=settings.pool, passages=passages
+        ruling.drafts,
+        weights=settings.weights,
+        threshold=0.0,
+        pool=settings.pool,
+        passages=passages,
+        newer_within=settings.newer_within,
     )
     reason = (
         f"{ruling.decision.reason} It could not ({error.rstrip('.')}), so the best draft stands. "

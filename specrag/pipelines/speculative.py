@@ -187,6 +187,7 @@ class SpeculativePipeline:
             threshold=self._settings.threshold,
             pool=self._settings.pool,
             passages=passages,
+            newer_within=self._settings.newer_within,
         )
 
     async def _answer(
