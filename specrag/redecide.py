@@ -219,7 +219,7 @@ def _terms_of(trace: Trace) -> _Terms:
     try:
         weights = ScoreWeights(**{name: float(given.get(name, 0.0)) for name in _COMPONENTS})
         threshold = float(config.get("threshold", 0.0))
-        newer = float(config.get("newer_within", 0.0))
+        newer = min(1.0, max(0.0, float(config.get("newer_within", 0.0))))
     except (ValidationError, ValueError, TypeError, AttributeError) as error:
         raise TraceError("The weights and the threshold in this trace cannot be read.") from error
     return _Terms(

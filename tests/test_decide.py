@@ -267,8 +267,9 @@ def test_the_next_answer_is_the_strongest_other_one_good_enough_or_not() -> None
     assert decision.reason.endswith("holds 38% of the score mass, the next answer (draft 2) 37%.")
 
 
-def test_titles_and_dates_come_from_the_passages() -> None:
-    passages = [
+def pages(*told: tuple[str, str | None, int]) -> list[Passage]:
+    """Passages p0, p1, ... by title, date and the load that they state."""
+    return [
         Passage(
             id=f"p{number}",
             document_id="d",
@@ -279,15 +280,85 @@ def test_titles_and_dates_come_from_the_passages() -> None:
             published_at=date,
             score=0.5,
         )
-        for number, (title, date, load) in enumerate(
-            [("Manual", "2023-09-04", 180), ("Bulletin", "2025-03-10", 160)]
-        )
+        for number, (title, date, load) in enumerate(told)
     ]
+
+
+MANUAL, BULLETIN = ("Manual", "2023-09-04", 180), ("Bulletin", "2025-03-10", 160)
+
+
+def test_titles_and_dates_come_from_the_passages() -> None:
+    passages = pages(MANUAL, BULLETIN)
     drafts = [draft(0, "180 kg", 0.72), draft(1, "160 kg", 0.70)]
     assert decide(drafts, weights=ONE, threshold=0, passages=passages).decision.conflict == (
         "Sources disagree: Manual (2023-09-04) says “180 kg”, but Bulletin (2025-03-10) says “160 kg”. "
         "The source of 2025-03-10 is the newer one."
     )
+
+
+def test_where_the_scores_hardly_decide_a_dispute_the_newer_source_wins() -> None:
+    """The sample's outdated manual won over its bulletin by 2 points of 100 (seed 003: by publication date)."""
+    drafts = [draft(0, "180 kg", 0.50), draft(1, "160 kg", 0.49)]
+    # masses 0.125 and 0.117649 of 0.242649: 51.5 % and 48.5 %, 3.03 points apart
+    ruling = decide(drafts, weights=ONE, threshold=0, passages=pages(MANUAL, BULLETIN), newer_within=0.0304)
+    decision = ruling.decision
+    assert decision.draft_index == 1
+    assert ruling.answer is not None
+    assert ruling.answer.text == "160 kg"
+    assert ruling.answer.citations == ("p1",)
+    assert ruling.answer.confidence == pytest.approx(0.117649 / 0.242649)
+    assert (decision.margin, decision.agreement) == (0.0, 0.5)
+    assert [side.answer for side in decision.sides] == ["160 kg", "180 kg"]
+    assert decision.conflict == (
+        "Sources disagree: Bulletin (2025-03-10) says “160 kg”, but Manual (2023-09-04) says “180 kg”. "
+        "The source of 2025-03-10 is the newer one."
+    )
+    assert decision.reason == (
+        "Draft 1 scores 0.50 and holds 52% of the score mass, the next answer (draft 2) 48%. So close, the newer "
+        "source decides: draft 2 rests on the one of 2025-03-10."
+    )
+
+
+@pytest.mark.parametrize(
+    ("within", "passages"),
+    [
+        (0.0302, pages(MANUAL, BULLETIN)),
+        (0.0, pages(MANUAL, BULLETIN)),
+        (1.0, pages(("Manual", "2025-03-10", 180), ("Bulletin", "2023-09-04", 160))),
+        (1.0, pages(MANUAL, ("Bulletin", None, 160))),
+        (1.0, pages(("Manual", None, 180), BULLETIN)),
+        (1.0, pages(("Manual", "2025", 180), BULLETIN)),
+        (1.0, []),
+    ],
+)
+def test_dates_do_not_decide_otherwise(within: float, passages: list[Passage]) -> None:
+    """Not beyond the margin, not for an older source, not where a side is undated or not clearly before."""
+    drafts = [draft(0, "180 kg", 0.50), draft(1, "160 kg", 0.49)]
+    decision = decide(drafts, weights=ONE, threshold=0, passages=passages, newer_within=within).decision
+    assert decision.draft_index == 0
+    assert "newer source decides" not in decision.reason
+
+
+def test_a_newer_answer_below_the_threshold_does_not_win_by_its_date() -> None:
+    drafts = [draft(0, "180 kg", 0.50), draft(1, "160 kg", 0.49)]
+    decision = decide(
+        drafts, weights=ONE, threshold=0.495, passages=pages(MANUAL, BULLETIN), newer_within=1
+    ).decision
+    assert decision.draft_index == 0
+
+
+def test_of_several_newer_sources_the_newest_wins_with_all_who_say_the_same() -> None:
+    passages = pages(MANUAL, BULLETIN, ("Notice", "2026-01-02", 150), ("Notice again", "2026-01-02", 150))
+    drafts = [
+        draft(0, "180 kg", 0.50),
+        draft(1, "160 kg", 0.49),
+        draft(2, "150 kg", 0.38),
+        draft(3, "150 kg", 0.39),
+    ]  # masses 0.125, 0.117649, and 0.054872 + 0.059319 = 0.114191
+    decision = decide(drafts, weights=ONE, threshold=0, passages=passages, newer_within=0.05).decision
+    assert decision.draft_index == 3
+    assert decision.agreement == pytest.approx(0.5)
+    assert [side.draft_index for side in decision.sides] == [3, 0, 1]
 
 
 @pytest.mark.parametrize(

@@ -116,6 +116,21 @@ async def test_other_weights_choose_another_draft(store: ChromaStore) -> None:
     assert (back.decision, back.answer, back.drafts) == (trace.decision, trace.answer, trace.drafts)
 
 
+async def test_dates_decide_near_ties_again_as_they_did_in_the_run(store: ChromaStore) -> None:
+    """What-if without it would have shown the outdated answer under the very settings of the run."""
+    older = ScriptedModel(verifier, judge=lambda text: 0.9 if "180" in text else 0.88)
+    trace = await run(store, older, weights=SELF)
+    assert trace.answer is not None
+    assert trace.answer.text == "180 kilograms"
+    dated = tuple(replace(one, published_at=one.published_at or "2023-09-04") for one in trace.passages)
+    before = replace(trace, passages=dated, config={**trace.config, "newer_within": 0.0})
+    after = replace(before, config={**trace.config, "newer_within": 1.0})
+    answers = [decide_again(one).answer for one in (before, after)]
+    assert [answer.text for answer in answers if answer] == ["180 kilograms", "160 kilograms"]
+    without = {name: value for name, value in trace.config.items() if name != "newer_within"}
+    assert decide_again(replace(before, config=without)).answer == trace.answer
+
+
 async def test_only_the_first_drafts_are_kept(store: ChromaStore) -> None:
     trace = await run(store)
     again = decide_again(trace, drafts=2)

@@ -195,9 +195,9 @@ def test_a_run_can_be_read_without_json(asked: Outcome, specrag: CommandLine, tm
 def test_the_sample_is_asked_when_there_is_nothing_else(specrag: CommandLine) -> None:
     outcome = specrag("ask", "What is the maximum load of the Larkspur 3?")
     assert outcome.code == 0, outcome.err
+    assert "160 kilograms" in outcome.out
+    assert "service-bulletin" in outcome.out
     assert "180 kilograms" in outcome.out + outcome.err
-    assert "160 kilograms" in outcome.out + outcome.err
-    assert "Larkspur 3" in outcome.out
     assert "the sample is asked" in outcome.err
     assert "Disputed:" in outcome.err
     assert "draft 1:" in outcome.err

@@ -1,8 +1,8 @@
 """The sample collection on the real weights: what a first visitor sees.
 
-The untuned 135M model is often wrong, and these tests say where: the founder is not found, and of the planted
-contradiction the older page wins by a hair. What they pin is that every example question runs to a decision, that
-the others are answered rightly, and that the contradiction is shown.
+The untuned 135M model is often wrong, and these tests say where: the founder is not found. What they pin is that
+every example question runs to a decision, that the others are answered rightly, and that of the planted
+contradiction both figures are shown and the newer page wins: by its date, since the scores hardly tell the two apart.
 """
 
 import asyncio
@@ -23,6 +23,7 @@ from specrag.tracing.trace import Trace, TraceFold
 pytestmark = pytest.mark.integration
 ANSWERED = (
     "How much energy does the Larkspur 3 battery hold?",
+    "What is the maximum load of the Larkspur 3?",
     "How long is the warranty on the frame of the Larkspur 3?",
     "How long does a full charge of the Larkspur 3 battery take?",
     "How much does the Larkspur 3 cost since January 2025?",
@@ -84,14 +85,13 @@ def test_a_right_answer_cites_a_page_that_holds_it(traces: dict[str, Trace]) -> 
         assert any(passage and right(passage.text, known[text]) for passage in cited), text
 
 
-def test_the_planted_contradiction_is_shown_with_the_newer_page(traces: dict[str, Trace]) -> None:
+def test_the_planted_contradiction_is_shown_and_the_newer_page_wins(traces: dict[str, Trace]) -> None:
     """One draft read the manual of 2023, another the bulletin of 2025; nobody is told one figure alone."""
-    trace = traces["What is the maximum load of the Larkspur 3?"]
+    trace = traces[ANSWERED[1]]
     assert trace.answer is not None
     assert trace.decision is not None
+    assert "160 kilograms" in trace.answer.text
     told = trace.decision.conflict or ""
     assert "160 kilograms" in told
     assert "180 kilograms" in told
     assert "The source of 2025-03-10 is the newer one." in told
-    assert trace.decision.margin is not None
-    assert trace.decision.margin < 0.1
