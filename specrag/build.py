@@ -42,6 +42,7 @@ from specrag.retrieval.evidence import EvidenceScorer
 from specrag.retrieval.rerank import CrossEncoderReranker, Reranker
 from specrag.retrieval.retriever import Retriever
 from specrag.runs import Runs
+from specrag.tracing.history import History
 from specrag.tracing.store import TraceStore
 from specrag.turnstile import Turnstile
 from specrag.types import ModelInfo, PipelineName, Role
@@ -251,13 +252,18 @@ class Parts:
     @cached_property
     def traces(self) -> TraceStore:
         """Where traces are kept."""
-        return TraceStore(self.settings.home / "traces.db")
+        return TraceStore(self.settings.home / "traces.db", max_runs=self.settings.max_runs)
 
     @cached_property
     def runs(self) -> Runs:
         """The runs of this process."""
         settings = self.settings
         return Runs(self.traces, deadline_s=settings.deadline_s, abandoned_s=settings.abandoned_s)
+
+    @cached_property
+    def history(self) -> History:
+        """The kept runs as visitors may see them."""
+        return History(self.traces, self.runs, self.settings)
 
     def environment(self) -> dict[str, Any]:
         """What a trace says about the place where it was made."""

@@ -8,11 +8,12 @@ followed it for a while, since a closed page should not keep a model busy; its t
 import asyncio
 import logging
 from collections import OrderedDict
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Callable, Sequence
 from contextlib import aclosing
 from dataclasses import replace
 
-from specrag.errors import SpecragError
+from specrag.errors import SpecragError, TraceError
+from specrag.events import Event
 from specrag.pipelines.base import Pipeline, Request
 from specrag.recording import Recording
 from specrag.tracing.store import TraceStore
@@ -20,18 +21,39 @@ from specrag.tracing.trace import Trace, TraceFold, fold
 
 _log = logging.getLogger(__name__)
 
+DELETED = "It was deleted while it was going on."
+"""Why a run was stopped that somebody deleted."""
 REPLACED = "A new question took its place."
 """Why a run was stopped when its page asked another one."""
-KEPT = 100
-"""Finished runs whose event logs stay in memory; older ones are read from the store."""
+UNKEPT = 20
+"""Finished runs that could not be kept and stay in memory; every other one is read from the store."""
+
+
+def _nobody(_trace: Trace, _events: Sequence[Event]) -> None:
+    """The listener of someone who does not care."""
 
 
 class Runs:
     """The runs of this process. Everything here belongs to one event loop."""
 
-    def __init__(self, store: TraceStore, *, deadline_s: float, abandoned_s: float = 0.0) -> None:
-        """`abandoned_s` is how long a run goes on that nobody follows; 0 lets it come to its end."""
+    def __init__(
+        self,
+        store: TraceStore,
+        *,
+        deadline_s: float,
+        abandoned_s: float = 0.0,
+        kept: Callable[[Trace, Sequence[Event]], None] = _nobody,
+    ) -> None:
+        """Put the parts together.
+
+        Args:
+            store: where runs are kept.
+            deadline_s: a run that takes longer is stopped.
+            abandoned_s: how long a run goes on that nobody follows; 0 lets it come to its end.
+            kept: hears of every run when it has been kept, in a thread of its own; must not raise.
+        """
         self._store = store
+        self._kept = kept
         self._deadline_s = deadline_s
         self._abandoned_s = abandoned_s
         self._live: OrderedDict[str, _Run] = OrderedDict()
@@ -42,16 +64,34 @@ class Runs:
         """Runs that have not ended, those that wait for their turn among them."""
         return sum(not run.ended for run in self._live.values())
 
-    def start(self, pipeline: Pipeline, request: Request) -> str:
-        """Begin a run; it goes on whether or not anybody follows it. Returns its id."""
+    def start(self, pipeline: Pipeline, request: Request, *, owner: str = "") -> str:
+        """Begin a run; it goes on whether or not anybody follows it. Returns its id.
+
+        `owner` is whose run it is; an empty one makes it the operator's.
+        """
         self._loop = asyncio.get_running_loop()
-        run = _Run()
+        self._forget()
+        run = _Run(owner)
         self._live[request.run_id] = run
-        while len(self._live) > KEPT and next(iter(self._live.values())).ended:
-            self._live.popitem(last=False)
         run.task = asyncio.create_task(self._run(run, pipeline, request), name=f"run-{request.run_id}")
         self._wait_for_readers(run)
         return request.run_id
+
+    def owner(self, run_id: str) -> str | None:
+        """Whose a run is that goes on here; None if no such run does."""
+        run = self._live.get(run_id)
+        return None if run is None else run.owner
+
+    def live(self, owner: str | None) -> list[str]:
+        """Ids of the runs of an owner (None: of everybody) that have not ended, oldest first."""
+        return [
+            run_id for run_id, run in list(self._live.items()) if not run.ended and owner in (None, run.owner)
+        ]
+
+    def recorded(self, run_id: str) -> list[Event] | None:
+        """The events so far of a run that goes on here; None if no such run does. From any thread."""
+        run = self._live.get(run_id)
+        return None if run is None else list(run.recording.events)
 
     async def follow(self, run_id: str, *, every_s: float) -> AsyncGenerator[Trace]:
         """The trace every `every_s` seconds, at the clock of that moment, and once more at the end.
@@ -97,6 +137,22 @@ class Runs:
         await asyncio.wait([run.task])
         return True
 
+    def stop_now(self, run_id: str, *, timeout: float = 30.0) -> bool:
+        """The same as `stop` from another thread than that of the runs.
+
+        Raises:
+            TraceError: the run has not stopped within `timeout` seconds.
+        """
+        if self._loop is None or self.owner(run_id) is None:
+            return False
+        stopping = asyncio.run_coroutine_threadsafe(self.stop(run_id, reason=DELETED), self._loop)
+        try:
+            return stopping.result(timeout)
+        except TimeoutError:
+            raise TraceError(
+                f"The run {run_id} does not stop; it is still at work, so try again in a moment."
+            ) from None
+
     def shut_down(self, timeout: float = 5.0) -> None:
         """Stop every run from another thread, so that each is kept before the process ends."""
         if self._loop is None or not self.active:
@@ -120,21 +176,38 @@ class Runs:
             log.cancel(run.stop_reason)
         try:
             # not `to_thread`: the task that it makes may be cancelled by the loop's end before it begins
-            await asyncio.shield(asyncio.get_running_loop().run_in_executor(None, self._keep, log))
+            kept = await asyncio.shield(asyncio.get_running_loop().run_in_executor(None, self._keep, run))
         except SpecragError:
             _log.exception("run %s could not be kept", request.run_id)
+        else:
+            if kept:
+                self._live.pop(request.run_id, None)
         finally:
             run.done = True
+            self._forget()
 
-    def _keep(self, log: Recording) -> None:
-        if log.complete:
-            self._store.save(fold(log.events), log.events)
+    def _keep(self, run: "_Run") -> bool:
+        """Put a run into the store; False for one that never told of its start."""
+        log = run.recording
+        if not log.complete:
+            return False
+        trace = fold(log.events)
+        self._store.save(trace, log.events, owner=run.owner)
+        self._kept(trace, log.events)
+        return True
+
+    def _forget(self) -> None:
+        """Let go of the oldest runs that have ended and are kept nowhere."""
+        ended = [run_id for run_id, run in self._live.items() if run.ended]
+        for run_id in ended[:-UNKEPT]:
+            del self._live[run_id]
 
 
 class _Run:
     """A recording with the task that makes it."""
 
-    def __init__(self) -> None:
+    def __init__(self, owner: str) -> None:
+        self.owner = owner
         self.recording = Recording()
         self.done = False
         self.stop_reason = "The run was cancelled."

@@ -1,81 +1,54 @@
 """Where traces are kept: one SQLite file, readable by any SQLite tool.
 
-A row holds what lists are made from, the trace as its public JSON document, and the events it was folded
-from, so that a run can be replayed at its own pace. Connections are opened per call: SQLite is quick at that,
-and no connection is ever shared between threads.
+A run is a row that lists and searches are made from, the trace as its public JSON document, and the events it
+was folded from, so that it can be replayed at its own pace. Who may see which run is not decided here but in
+`history.py`.
 """
 
+import json
 import sqlite3
-import zlib
-from collections.abc import Iterator, Sequence
-from contextlib import closing, contextmanager
-from dataclasses import dataclass
+from collections.abc import Sequence
+from datetime import datetime
 from pathlib import Path
+from typing import Any, Final, Literal
 
 from specrag.errors import TraceError
 from specrag.events import Event
-from specrag.tracing.codec import events_from_json, events_to_json, from_json, to_json
+from specrag.tracing.codec import events_from_json, events_to_json, from_json, to_dict
+from specrag.tracing.database import Database
+from specrag.tracing.schema import TOLD, insert, pack, prepare, told, unpack
+from specrag.tracing.search import COLUMNS, RunFilter, RunSummary, conditions, stamp, summary
 from specrag.tracing.trace import Trace
-from specrag.types import PipelineName, RunStatus
+from specrag.types import Rating
 
-_SCHEMA = """
-CREATE TABLE IF NOT EXISTS runs (
-    run_id     TEXT PRIMARY KEY,
-    created_at TEXT NOT NULL,
-    pipeline   TEXT NOT NULL,
-    question   TEXT NOT NULL,
-    status     TEXT NOT NULL,
-    decision   TEXT,
-    elapsed_ms REAL NOT NULL,
-    trace      BLOB NOT NULL,
-    events     BLOB NOT NULL
-);
-CREATE INDEX IF NOT EXISTS runs_by_time ON runs (created_at DESC);
-"""
+__all__ = ["RunFilter", "RunSummary", "TraceStore", "missing"]
 
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RunSummary:
-    """A line of the history."""
-
-    run_id: str
-    created_at: str
-    pipeline: PipelineName
-    question: str
-    status: RunStatus
-    decision: str | None
-    elapsed_ms: float
+_REPLACED: Final = "ON CONFLICT (run_id) DO UPDATE SET " + ", ".join(
+    f"{name} = excluded.{name}" for name in (*TOLD, "owner", "imported")
+)
+_MOST: Final = 500
+"""Values of one statement; SQLite has a limit."""
 
 
 class TraceStore:
-    """Traces in the SQLite file at `path`.
+    """Traces in the SQLite file at `path`; the oldest beyond `max_runs` make room for new ones.
 
     Raises:
-        TraceError: the file cannot be opened or is not a database.
+        TraceError: the file cannot be opened, is not a database, or is one of a newer version.
     """
 
-    def __init__(self, path: Path) -> None:
-        self._path = path
-        path.parent.mkdir(parents=True, exist_ok=True)
-        with self._connection() as connection:
-            connection.execute("PRAGMA journal_mode = WAL")
-            connection.executescript(_SCHEMA)
+    def __init__(self, path: Path, *, max_runs: int | None = None) -> None:
+        self._database = Database(path)
+        self._max_runs = max_runs
+        prepare(self._database)
 
-    def save(self, trace: Trace, events: Sequence[Event]) -> None:
-        """Keep a run; a run with the same id is replaced."""
-        row = (
-            trace.run_id,
-            trace.created_at,
-            trace.pipeline,
-            trace.question,
-            trace.status,
-            trace.decision.kind if trace.decision else None,
-            trace.elapsed_ms,
-            _pack(to_json(trace)),
-            _pack(events_to_json(events)),
-        )
-        with self._connection() as connection:
-            connection.execute("INSERT OR REPLACE INTO runs VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)", row)
+    def save(self, trace: Trace, events: Sequence[Event], *, owner: str = "", imported: bool = False) -> None:
+        """Keep a run. One with the same id is replaced; what people have said of it stays."""
+        self._put(trace, events, {"owner": owner, "imported": int(imported)}, _REPLACED)
+
+    def add(self, trace: Trace, events: Sequence[Event], *, owner: str) -> bool:
+        """Keep a run that was imported; returns False, and does nothing, if its id is taken."""
+        return self._put(trace, events, {"owner": owner, "imported": 1}, "ON CONFLICT DO NOTHING")
 
     def load(self, run_id: str) -> Trace:
         """The trace of a run.
@@ -83,7 +56,7 @@ class TraceStore:
         Raises:
             TraceError: there is no such run.
         """
-        return from_json(_unpack(self._blob("trace", run_id)))
+        return from_json(unpack(self._blob("trace", run_id)))
 
     def events(self, run_id: str) -> list[Event]:
         """The events of a run, in their order.
@@ -91,42 +64,146 @@ class TraceStore:
         Raises:
             TraceError: there is no such run.
         """
-        return events_from_json(_unpack(self._blob("events", run_id)))
+        return events_from_json(unpack(self._blob("events", run_id)))
+
+    def summary(self, run_id: str) -> RunSummary:
+        """What a list shows of a run.
+
+        Raises:
+            TraceError: there is no such run.
+        """
+        with self._database.reading() as connection:
+            row = connection.execute(f"SELECT {COLUMNS} FROM runs WHERE run_id = ?", (run_id,)).fetchone()  # noqa: S608 - our own names
+        if row is None:
+            raise missing(run_id)
+        return summary(row)
 
     def recent(self, limit: int = 50) -> list[RunSummary]:
-        """The newest runs first."""
-        query = (
-            "SELECT run_id, created_at, pipeline, question, status, decision, elapsed_ms FROM runs "
-            "ORDER BY created_at DESC, rowid DESC LIMIT ?"
-        )
-        with self._connection() as connection:
-            rows = connection.execute(query, (limit,)).fetchall()
-        names = ("run_id", "created_at", "pipeline", "question", "status", "decision", "elapsed_ms")
-        return [RunSummary(**dict(zip(names, row, strict=True))) for row in rows]
+        """The newest runs first, whosever they are."""
+        return self.find(None, RunFilter(), limit=limit)[0]
 
-    def _blob(self, column: str, run_id: str) -> bytes:
-        query = {
-            "trace": "SELECT trace FROM runs WHERE run_id = ?",
-            "events": "SELECT events FROM runs WHERE run_id = ?",
-        }[column]
-        with self._connection() as connection:
+    def find(
+        self, owner: str | None, wanted: RunFilter, *, limit: int = 50, offset: int = 0
+    ) -> tuple[list[RunSummary], int]:
+        """A page of what is wanted, newest first, and how many there are; `owner` None means everybody's.
+
+        Raises:
+            UsageError: a date cannot be read.
+        """
+        condition, values = conditions(owner, wanted)
+        query = (
+            f"SELECT {COLUMNS} FROM runs WHERE {condition} "  # noqa: S608 - our own names
+            "ORDER BY created_at DESC, rowid DESC LIMIT ? OFFSET ?"
+        )
+        with self._database.reading() as connection:
+            rows = connection.execute(query, (*values, max(0, limit), max(0, offset))).fetchall()
+            count = connection.execute(f"SELECT count(*) FROM runs WHERE {condition}", values).fetchone()[0]  # noqa: S608 - our own names
+        return [summary(row) for row in rows], int(count)
+
+    def children(self, run_id: str) -> list[RunSummary]:
+        """The runs that were forked from a run, oldest first."""
+        query = f"SELECT {COLUMNS} FROM runs WHERE parent = ? ORDER BY created_at, rowid"  # noqa: S608 - our own names
+        with self._database.reading() as connection:
+            rows = connection.execute(query, (run_id,)).fetchall()
+        return [summary(row) for row in rows]
+
+    def delete(self, run_ids: Sequence[str], owner: str | None) -> int:
+        """Delete runs of an owner (None: of anybody); returns how many there were."""
+        with self._database.writing() as connection:
+            return sum(
+                _delete(connection, f"run_id IN ({', '.join('?' * len(some))})", some, owner)
+                for some in _batches(list(dict.fromkeys(run_ids)))
+            )
+
+    def clear(self, owner: str | None, wanted: RunFilter) -> int:
+        """Delete what is wanted; returns how many there were.
+
+        Raises:
+            UsageError: a date cannot be read.
+        """
+        condition, values = conditions(owner, wanted)
+        with self._database.writing() as connection:
+            return _delete(connection, condition, values, None)
+
+    def rate(self, run_id: str, rating: Rating | None, comment: str = "") -> None:
+        """Note what somebody thought of a run; None takes it back.
+
+        Raises:
+            TraceError: there is no such run.
+        """
+        self._change(run_id, "feedback = ?, comment = ?", (rating, comment))
+
+    def share(self, run_id: str, shared: bool) -> None:
+        """Let anybody see a run who has its link, or nobody else any more.
+
+        Raises:
+            TraceError: there is no such run.
+        """
+        self._change(run_id, "shared = ?", (int(shared),))
+
+    def _put(self, trace: Trace, events: Sequence[Event], given: dict[str, Any], taken: str) -> bool:
+        document = to_dict(trace)
+        row = told(document) | {"created_at": _moment(trace.created_at), **given}
+        blobs = pack(json.dumps(document, ensure_ascii=False)), pack(events_to_json(events))
+        with self._database.writing() as connection:
+            if not insert(connection, row, taken):
+                return False
+            connection.execute("INSERT OR REPLACE INTO recordings VALUES (?, ?, ?)", (trace.run_id, *blobs))
+            if self._max_runs is not None:
+                _make_room(connection, self._max_runs, trace.run_id)
+        return True
+
+    def _change(self, run_id: str, change: str, values: tuple[Any, ...]) -> None:
+        with self._database.writing() as connection:
+            done = connection.execute(f"UPDATE runs SET {change} WHERE run_id = ?", (*values, run_id))  # noqa: S608 - our own names
+        if not done.rowcount:
+            raise missing(run_id)
+
+    def _blob(self, column: Literal["trace", "events"], run_id: str) -> bytes:
+        with self._database.reading() as connection:
+            query = f"SELECT {column} FROM recordings WHERE run_id = ?"  # noqa: S608 - our own names
             row = connection.execute(query, (run_id,)).fetchone()
         if row is None:
-            raise TraceError(f"There is no run “{run_id[:40]}” here; it may belong to another machine.")
+            raise missing(run_id)
         return bytes(row[0])
 
-    @contextmanager
-    def _connection(self) -> Iterator[sqlite3.Connection]:
-        try:
-            with closing(sqlite3.connect(self._path, timeout=10)) as connection, connection:
-                yield connection
-        except sqlite3.Error as error:
-            raise TraceError(f"The traces at {self._path.name} cannot be used: {error}.") from error
+
+def missing(run_id: str) -> TraceError:
+    """The refusal of a run that is not here, and in the same words of one that is somebody else's."""
+    shown = "".join(char for char in run_id if char.isprintable())[:40]
+    return TraceError(
+        f"There is no run “{shown}” here; it may have been deleted or belong to another machine."
+    )
 
 
-def _pack(text: str) -> bytes:
-    return zlib.compress(text.encode())
+def _moment(created_at: str) -> str:
+    """When a run was made; an imported one may say it in another way, and is listed all the same."""
+    try:
+        return stamp(datetime.fromisoformat(created_at))
+    except (ValueError, OverflowError):
+        return "".join(char for char in created_at if char.isprintable())[:40]
 
 
-def _unpack(blob: bytes) -> str:
-    return zlib.decompress(blob).decode()
+def _batches(values: list[str]) -> list[list[str]]:
+    return [values[start : start + _MOST] for start in range(0, len(values), _MOST)]
+
+
+def _delete(connection: sqlite3.Connection, condition: str, values: Sequence[Any], owner: str | None) -> int:
+    """Delete the runs for which a condition holds, with their recordings."""
+    if owner is not None:
+        condition, values = f"{condition} AND owner = ?", (*values, owner)
+    chosen = f"SELECT run_id FROM runs WHERE {condition}"  # noqa: S608 - our own names
+    connection.execute(f"DELETE FROM recordings WHERE run_id IN ({chosen})", values)  # noqa: S608 - our own names
+    return connection.execute(f"DELETE FROM runs WHERE {condition}", values).rowcount  # noqa: S608 - our own names
+
+
+def _make_room(connection: sqlite3.Connection, most: int, newest: str) -> None:
+    """Delete what was kept longest; what somebody has shared or rated only when nothing else is left."""
+    surplus = connection.execute("SELECT count(*) FROM runs").fetchone()[0] - most
+    if surplus <= 0:
+        return
+    oldest = (
+        "run_id IN (SELECT run_id FROM runs WHERE run_id <> ? "
+        "ORDER BY shared OR feedback IS NOT NULL, rowid LIMIT ?)"
+    )
+    _delete(connection, oldest, (newest, surplus), None)
