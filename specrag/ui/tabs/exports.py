@@ -30,12 +30,16 @@ def exported(library: Library, who: Visitor, shelf: Shelf) -> Path:
     Raises:
         StoreError: it may not be read by them, or cannot be read.
     """
+    return library.export(who, shelf.name, folder_for(who) / f"{file_name(shelf.title)}.zip")
+
+
+def folder_for(who: Visitor) -> Path:
+    """A new folder for one file of a visitor; an older one of theirs may be deleted for it."""
     sweep()
     ours = f"{_PREFIX}{hashlib.sha256(who.id.encode()).hexdigest()[:16]}-"
     for folder in sorted(_folders(ours), key=_written, reverse=True)[_EACH - 1 :]:
         shutil.rmtree(folder, ignore_errors=True)
-    folder = Path(tempfile.mkdtemp(prefix=ours))
-    return library.export(who, shelf.name, folder / f"{_file_name(shelf.title)}.zip")
+    return Path(tempfile.mkdtemp(prefix=ours))
 
 
 def sweep() -> None:
@@ -45,10 +49,10 @@ def sweep() -> None:
             shutil.rmtree(folder, ignore_errors=True)
 
 
-def _file_name(title: str) -> str:
+def file_name(title: str, otherwise: str = "collection") -> str:
     """A title as a name that every file system takes."""
     plain = re.sub(r"[^\w.-]+", "-", title).strip("-._")[:_NAME_LENGTH]
-    return plain or "collection"
+    return plain or otherwise
 
 
 def _folders(prefix: str) -> list[Path]:
