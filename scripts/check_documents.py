@@ -1,14 +1,16 @@
 """Reads every awkward file, real ones and made ones, and says whether each became what it should.
 
-    python -m scripts.check_documents [--data FOLDER] [--via here|cli] [--weights FOLDER] [--only WORD]
+    python -m scripts.check_documents [--via here|cli|page] [--only WORD] [--slow]
+        [--data FOLDER] [--weights FOLDER]
 
 1. The files of a manifest (`--data`), each with what must be found in it or why it must be refused.
 2. Files made on the spot: too large, lying, hostile, or oddly named (`scripts/hostile_documents.py`).
 
 Each file is read in a process of its own, whose time and peak memory are measured. `here` reads only; `cli`
 runs `specrag ingest` with the real embedder and looks for the words in the chunks that `specrag documents
-show` prints, without the files whose embedding takes long. Prints a Markdown table. Exit status 1 if any file
-became something else.
+show` prints; `page` uploads the file in Chromium to a real server and looks for them among the chunks on the
+page (`scripts/page_documents.py`). Both leave out the files whose embedding takes long, up to an hour, unless
+`--slow` asks for them. Prints a Markdown table. Exit status 1 if any file became something else.
 """
 
 import argparse
@@ -23,15 +25,17 @@ import threading
 import time
 import unicodedata
 from concurrent.futures import ProcessPoolExecutor
+from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from scripts.hostile_documents import Case, made
+from scripts.page_documents import PageReader, page_reader
 from specrag.config import load_settings
 
 ROOT = Path(__file__).resolve().parent.parent
-LIMIT_S = 300.0
+LIMIT_S, SLOW_LIMIT_S = 300.0, 14_400.0
 """For one file."""
 _HERE = """
 import json, sys, tempfile
@@ -85,8 +89,9 @@ def main() -> int:
     """Read everything and print the table."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--data", type=Path, default=ROOT.parent / "shared" / "data" / "docs")
-    parser.add_argument("--via", choices=("here", "cli"), default="here")
-    parser.add_argument("--weights", type=Path, help="Folder of converted weights, for --via cli.")
+    parser.add_argument("--via", choices=("here", "cli", "page"), default="here")
+    parser.add_argument("--weights", type=Path, help="Folder of converted weights, for cli and page.")
+    parser.add_argument("--slow", action="store_true", help="Also files whose embedding takes long.")
     parser.add_argument("--only", default="", help="Only files with this in their names.")
     options = parser.parse_args()
     with tempfile.TemporaryDirectory(prefix="specrag-documents-") as folder:
@@ -95,11 +100,14 @@ def main() -> int:
             hostile = pool.submit(made, Path(folder) / "made", load_settings()).result()
         cases = [*_manifest(options.data), *hostile]
         cases = [case for case in cases if options.only in case.name]
+        if options.via != "here":
+            cases = [case for case in cases if options.slow or not case.slow]
         if options.via == "cli":
-            cases = [case for case in cases if not case.slow and case.name == case.path.name]
+            cases = [case for case in cases if case.name == case.path.name]
         print(f"| file | expected | {options.via} | pages | characters | s | peak MB | ok |")
         print("|---|---|---|---|---|---|---|---|")
-        wrong = sum(not _row(case, _outcome(case, options, Path(folder))) for case in cases)
+        with page_reader(options.weights) if options.via == "page" else nullcontext() as page:
+            wrong = sum(not _row(*_outcome(case, options, Path(folder), page)) for case in cases)
     print(f"\n{len(cases)} files, {wrong} not as expected.")
     return 1 if wrong or not cases else 0
 
@@ -126,14 +134,32 @@ def _manifest(folder: Path) -> list[Case]:
     return cases
 
 
-def _outcome(case: Case, options: argparse.Namespace, folder: Path) -> Outcome:
-    if options.via == "here":
-        command = [sys.executable, "-c", _HERE, str(case.path), case.name, case.password or ""]
-        answer, ended = _run(command, dict(os.environ))
-        if answer is None:
-            return ended
-        return _joined(answer["rows"], replace(ended, megabytes=answer["peak_mb"] or ended.megabytes))
-    return _ingested(case, options, folder)
+def _outcome(
+    case: Case, options: argparse.Namespace, folder: Path, page: PageReader | None
+) -> tuple[Case, Outcome]:
+    """What was expected of a file on this way, and what became of it."""
+    if page is not None:
+        said, text, error, seconds = page.read(case)
+        outcome = Outcome(said=said, text=text, error=error, seconds=seconds)
+        return _on_the_page(case), outcome
+    return case, _read_here(case) if options.via == "here" else _ingested(case, options, folder)
+
+
+def _on_the_page(case: Case) -> Case:
+    """A case in the words of the page, which shows the beginning of a long text."""
+    expected = tuple(
+        "+".join(sorted({"text" if word == "text" else "refused" for word in one.split("+")}))
+        for one in case.expected
+    )
+    return replace(case, expected=expected, must_contain=() if case.slow else case.must_contain)
+
+
+def _read_here(case: Case) -> Outcome:
+    command = [sys.executable, "-c", _HERE, str(case.path), case.name, case.password or ""]
+    answer, ended = _run(command, dict(os.environ))
+    if answer is None:
+        return ended
+    return _joined(answer["rows"], replace(ended, megabytes=answer["peak_mb"] or ended.megabytes))
 
 
 def _ingested(case: Case, options: argparse.Namespace, folder: Path) -> Outcome:
@@ -143,7 +169,8 @@ def _ingested(case: Case, options: argparse.Namespace, folder: Path) -> Outcome:
     environment = {**os.environ, "SPECRAG_HOME": str(home)}
     program = [sys.executable, "-m", "specrag"]
     password = ["--password", case.password] if case.password else []
-    answer, ended = _run([*program, "ingest", "--json", *password, "--", str(case.path)], environment)
+    command = [*program, "ingest", "--json", *password, "--", str(case.path)]
+    answer, ended = _run(command, environment, limit_s=SLOW_LIMIT_S if case.slow else LIMIT_S)
     if answer is None:
         return ended
     rows = []
@@ -157,14 +184,14 @@ def _ingested(case: Case, options: argparse.Namespace, folder: Path) -> Outcome:
     return _joined(rows, ended)
 
 
-def _run(command: list[str], environment: dict[str, str]) -> tuple[Any, Outcome]:
+def _run(command: list[str], environment: dict[str, str], *, limit_s: float = LIMIT_S) -> tuple[Any, Outcome]:
     """What a process printed as JSON (None if it did not), and what it cost."""
     with tempfile.TemporaryFile() as printed, tempfile.TemporaryFile() as complained:
         started = time.perf_counter()
         process = subprocess.Popen(  # noqa: S603 - our own program, without a shell
             command, stdout=printed, stderr=complained, env=environment, cwd=ROOT
         )
-        watch = threading.Timer(LIMIT_S, process.kill)
+        watch = threading.Timer(limit_s, process.kill)
         watch.start()
         _, status, usage = os.wait4(process.pid, 0)
         watch.cancel()
