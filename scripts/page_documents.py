@@ -1,7 +1,7 @@
 """The page as a way for files to come in: uploaded in a real browser to a real server, one after the other.
 
-Used by `scripts/check_documents.py --via page`. The page tells no stable word for a refusal, so that is
-either `text`, `refused` with the sentence that stands on the page, or both for an archive.
+Used by `scripts/check_documents.py --via page`. The page tells no stable word for a refusal: an outcome is
+`text`, `refused` with the sentence that stands on the page, or both for an archive.
 """
 
 import tempfile
