@@ -156,6 +156,7 @@ class Parts:
             originals=self.originals,
             settings=self.settings,
             dimension=self.embedder.dimension,
+            deleted=self.bm25.forget,
         )
 
     @cached_property
@@ -164,12 +165,17 @@ class Parts:
         return Viewer(self.store, self.originals, self.reading)
 
     @cached_property
+    def bm25(self) -> Bm25:
+        """The search by words."""
+        return Bm25(self.store)
+
+    @cached_property
     def retriever(self) -> Retriever:
         """What finds the passages of a question."""
         return Retriever(
             store=self.store,
             embedder=self.embedder,
-            bm25=Bm25(self.store),
+            bm25=self.bm25,
             reranker=self._reranker(),
             settings=self.settings,
         )
@@ -240,9 +246,18 @@ class Parts:
         `settings` are those of one run (drafts, partition, decision, ...); models and store stay those of
         this process.
         """
+        settings = settings or self.settings
+        drafter, verifier = self._playing(settings.draft_with), self._playing(settings.verify_with)
         # a server may have been replaced by another since the last run
-        tools = replace(self.tools, settings=settings or self.settings, environment=self.environment())
+        environment = self.environment(drafter=drafter, verifier=verifier)
+        tools = replace(
+            self.tools, settings=settings, environment=environment, drafter=drafter, verifier=verifier
+        )
         return PIPELINES[name](tools)
+
+    def _playing(self, role: Role) -> LanguageModel:
+        """The model that was loaded for a role, whichever part it has in a run."""
+        return self.drafter if role == "drafter" else self.verifier
 
     @property
     def speculative(self) -> Pipeline:
@@ -265,13 +280,16 @@ class Parts:
         """The kept runs as visitors may see them."""
         return History(self.traces, self.runs, self.settings)
 
-    def environment(self) -> dict[str, Any]:
-        """What a trace says about the place where it was made."""
+    def environment(
+        self, *, drafter: LanguageModel | None = None, verifier: LanguageModel | None = None
+    ) -> dict[str, Any]:
+        """What a trace says about the place where it was made, and of the models of its run."""
+        drafter, verifier = drafter or self.drafter, verifier or self.verifier
         return {
             "versions": dict(self._versions),
             "models": {
                 role: _described(info)
-                for role, info in (("drafter", self.drafter.info), ("verifier", self.verifier.info))
+                for role, info in (("drafter", drafter.info), ("verifier", verifier.info))
             }
             | {
                 "embedder": {"name": model_name(self.settings.embedder), "dimension": self.embedder.dimension}

@@ -294,6 +294,16 @@ def test_deleting_a_document_deletes_its_file(made: Rig) -> None:
     assert "There is no document" in refused(lambda: made.library.delete_document(ADA, own, document))
 
 
+def test_who_remembers_a_collection_is_told_when_it_is_deleted(made: Rig) -> None:
+    """The bug: the search by words kept all words of a deleted collection until seven others were asked."""
+    told: list[str] = []
+    library = Library(store=made.store, indexer=made.indexer, settings=made.settings, deleted=told.append)
+    name = library.create(ADA, "Tyres").name
+    assert told == []
+    library.delete(ADA, name)
+    assert told == [name]
+
+
 def test_uploads_under_way_go_with_their_collection(made: Rig, tmp_path: Path) -> None:
     """The bug: a queued file made the deleted collection again."""
     jobs = IngestJobs(made.indexer, tmp_path / "jobs")

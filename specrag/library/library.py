@@ -64,6 +64,7 @@ class Library(Shelving):
         originals: "Originals | None" = None,
         settings: Settings,
         dimension: int | None = None,
+        deleted: Callable[[str], None] = lambda _: None,
         clock: Callable[[], datetime] = lambda: datetime.now(UTC),
     ) -> None:
         """Put the parts together.
@@ -75,12 +76,14 @@ class Library(Shelving):
             originals: where the files are that documents were read from.
             settings: limits, and how long what is a visitor's is kept.
             dimension: of the embedder's vectors; without it those of an imported file are never taken over.
+            deleted: is told the name of every collection that is gone.
             clock: the time of day.
         """
         super().__init__(store=store, indexer=indexer, settings=settings, clock=clock)
         self._jobs = jobs
         self._originals = originals
         self._dimension = dimension
+        self._deleted = deleted
         self._changing = threading.RLock()
 
     def check_writable(self, who: Visitor, name: str) -> None:
@@ -323,6 +326,7 @@ class Library(Shelving):
         if name in self._store.collections():
             raise StoreError("The collection is still there; a file was just being added, so try again.")
         self._expiry.forget(name)
+        self._deleted(name)
         return removed
 
     def _check_room(self, who: Visitor) -> None:
