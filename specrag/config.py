@@ -8,14 +8,14 @@ import difflib
 import os
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, Final, TypeVar
 
 import platformdirs
 from pydantic import Field, SecretStr, ValidationError, field_validator, model_validator
 from pydantic_settings import BaseSettings, SettingsConfigDict, SettingsError
 
 from specrag.errors import UsageError
-from specrag.types import AccessName, DecisionMode, PartitionName, Precision, PresetName, SearchName
+from specrag.types import AccessName, DecisionMode, PartitionName, Precision, PresetName, Role, SearchName
 
 PREFIX = "SPECRAG_"
 S = TypeVar("S", bound=BaseSettings)
@@ -38,6 +38,38 @@ PRESETS: dict[PresetName, dict[str, float]] = {
     },
 }
 """Score weights by name. `paper`: the three rho of section 3.3, equally; `default`: chosen on dev sets."""
+
+PUBLIC: Final = (
+    "precision",
+    "retrieve",
+    "search",
+    "candidates",
+    "prefer_recent",
+    "partition",
+    "drafts",
+    "passages_per_draft",
+    "seed",
+    "rationale_tokens",
+    "answer_tokens",
+    "fallback_tokens",
+    "synthesis_tokens",
+    "focus_sentences",
+    "hops",
+    "note_tokens",
+    "query_tokens",
+    "grounded",
+    "direct_passages",
+    "decision",
+    "eager",
+    "pool",
+    "newer_within",
+    "preset",
+    "threshold",
+    "draft_instruction",
+    "draft_with",
+    "verify_with",
+)
+"""Settings that a trace keeps, beside the names of the models and the weights."""
 
 
 class ScoreWeights(BaseSettings):
@@ -136,6 +168,13 @@ class Settings(BaseSettings):
     drafts: int = Field(default=4, ge=1, le=16, description="m: subsets, and so drafts.")
     passages_per_draft: int = Field(default=2, ge=1, le=10, description="k: passages in a subset.")
     seed: int = Field(default=0, ge=0)
+    draft_instruction: str = Field(
+        "",
+        max_length=500,
+        description="What the drafter is told to do with its passages; empty keeps the built-in instruction.",
+    )
+    draft_with: Role = Field("drafter", description="Which of the two models writes the drafts.")
+    verify_with: Role = Field("verifier", description="Which of them reads the drafts and answers alone.")
     rationale_tokens: int = Field(default=64, ge=4, le=1024)
     answer_tokens: int = Field(default=40, ge=2, le=1024)
     fallback_tokens: int = Field(default=64, ge=8, le=2048)
@@ -237,39 +276,20 @@ class Settings(BaseSettings):
     def _absolute(cls, value: Path) -> Path:
         return value.expanduser().absolute()
 
+    @field_validator("draft_instruction")
+    @classmethod
+    def _readable(cls, value: str) -> str:
+        if not value.isprintable():  # a line break would look like the end of the instruction
+            raise ValueError("it must be one line of printable characters")
+        return value.strip()
+
     def public(self) -> dict[str, Any]:
         """What a trace keeps of the settings: what decides an answer, and no path of this machine."""
-        kept = [
-            "precision",
-            "retrieve",
-            "search",
-            "candidates",
-            "prefer_recent",
-            "partition",
-            "drafts",
-            "passages_per_draft",
-            "seed",
-            "rationale_tokens",
-            "answer_tokens",
-            "fallback_tokens",
-            "synthesis_tokens",
-            "focus_sentences",
-            "hops",
-            "note_tokens",
-            "query_tokens",
-            "grounded",
-            "direct_passages",
-            "decision",
-            "eager",
-            "pool",
-            "newer_within",
-            "preset",
-            "threshold",
-        ]
+        kept = set(PUBLIC)
         models = {role: model_name(getattr(self, role)) for role in ("drafter", "verifier", "embedder")}
         if not self.models_here:
             kept.remove("precision")  # it is the servers' own
-        return {**models, **self.model_dump(include=set(kept)), "weights": self.weights.model_dump()}
+        return {**models, **self.model_dump(include=kept), "weights": self.weights.model_dump()}
 
     @property
     def models_here(self) -> tuple[str, ...]:

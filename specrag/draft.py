@@ -56,11 +56,13 @@ async def write_drafts(
     answer_tokens: int,
     timeline: Timeline,
     parent: SpanStarted,
+    instruction: str = "",
 ) -> AsyncGenerator[Event]:
     """Write all drafts, streaming their tokens. Every subset gets exactly one `DraftFinished`.
 
-    `passages_of` holds the passages of each subset by its id, whole or cut to their nearest sentences. A
-    drafter that breaks off leaves the drafts that it had finished; the others fail.
+    `passages_of` holds the passages of each subset by its id, whole or cut to their nearest sentences;
+    `instruction` as for `draft_conversation`. A drafter that breaks off leaves the drafts that it had
+    finished; the others fail.
 
     Raises:
         ModelError: the drafter breaks off before any draft is finished.
@@ -74,7 +76,7 @@ async def write_drafts(
         Line(part="rationale", max_tokens=rationale_tokens, label=RATIONALE_LABEL, sentences=1),
         Line(part="answer", max_tokens=answer_tokens, label=ANSWER_LABEL, sentences=1),
     )
-    conversations = [draft_conversation(question, writing.passages) for writing in writings]
+    conversations = [draft_conversation(question, writing.passages, instruction) for writing in writings]
     error = "The drafter ended before this draft was finished."
     try:
         async with aclosing(model.generate(conversations, lines)) as outputs:
@@ -90,6 +92,12 @@ async def write_drafts(
             broken_off = End(finish_reason="error", completion_tokens=len(writing.tokens), error=error)
             for event in _finish(writing, broken_off, timeline):
                 yield event
+
+
+async def told_again(drafts: Sequence[Draft], timeline: Timeline) -> AsyncGenerator[Event]:
+    """Drafts that another run has written, as this one tells of them; they cost it nothing."""
+    for draft in drafts:
+        yield DraftFinished(at_ms=timeline.now(), draft=draft)
 
 
 def _events(writing: _Writing, output: Output, timeline: Timeline) -> list[Event]:

@@ -46,6 +46,8 @@ class Partition:
     note: str | None = None
     singletons: tuple[str, ...] = ()
     """Ids of the passages that are a cluster of their own, and so in every one of several subsets."""
+    clusters: tuple[int, ...] = ()
+    """Cluster of every passage, in the order of the passages; empty where there are none."""
 
 
 class Partitioner(Protocol):
@@ -84,7 +86,7 @@ def partition(
     except Exception as error:  # the function is somebody else's, and so are its bugs
         why = f"{type(error).__name__}: {error}".rstrip(": .")
         raise UsageError(f"The partition “{name_of(strategy)}” failed: {why}.") from error
-    fault = _fault(made, {passage.id for passage in passages}, m)
+    fault = _fault(made, [passage.id for passage in passages], m)
     if fault:
         raise UsageError(f"The partition “{name_of(strategy)}” cannot be used: {fault}.")
     return made if all(subset.perspective for subset in made.subsets) else _named(made, passages, question)
@@ -221,7 +223,8 @@ def form(
         )
         for number, (rows, name) in enumerate(zip(groups, names, strict=True), 1)
     )
-    return Partition(subsets=subsets, note=" ".join(note for note in notes if note) or None)
+    note = " ".join(note for note in notes if note) or None
+    return Partition(subsets=subsets, note=note, clusters=tuple(labels or ()))
 
 
 def _size(passages: Sequence[Passage], k: int) -> int:
@@ -244,8 +247,9 @@ def _check(passages: Sequence[Passage], vectors: Any, m: int, k: int) -> None:
         raise ValueError(f"{len(passages)} passages need as many vectors, not {len(vectors)}")
 
 
-def _fault(made: object, known: set[str], m: int) -> str | None:
+def _fault(made: object, passage_ids: Sequence[str], m: int) -> str | None:
     """What in the work of a function of one's own would break the steps that rely on it."""
+    known = set(passage_ids)
     if not isinstance(made, Partition):
         return f"it must return a Partition, not {type(made).__name__}"
     if not _all(made.subsets, Subset) or len({subset.id for subset in made.subsets}) < len(made.subsets):
@@ -256,6 +260,8 @@ def _fault(made: object, known: set[str], m: int) -> str | None:
         ids = subset.passage_ids
         if not _all(ids, str) or len(set(ids)) < len(ids) or not known.issuperset(ids):
             return f"the subset “{subset.id}” must name retrieved passages, each of them once"
+    if made.clusters and not (_all(made.clusters, int) and len(made.clusters) == len(passage_ids)):
+        return "its clusters must be one number for every passage"
     return None if known.issuperset(made.singletons) else "its singletons must be retrieved passages"
 
 

@@ -44,9 +44,12 @@ REFLECTION_CHOICE = Choice(
 )
 
 
-def draft_conversation(question: str, passages: Sequence[Passage]) -> Conversation:
-    """What the drafter reads for one subset; it goes on after the rationale label."""
-    return _over_passages(DRAFT_INSTRUCTION, question, passages, label=RATIONALE_LABEL)
+def draft_conversation(question: str, passages: Sequence[Passage], instruction: str = "") -> Conversation:
+    """What the drafter reads for one subset; it goes on after the rationale label.
+
+    An `instruction` replaces the one that it is given else.
+    """
+    return _over_passages(instruction or DRAFT_INSTRUCTION, question, passages, label=RATIONALE_LABEL)
 
 
 def direct_conversation(
@@ -87,10 +90,10 @@ def verify_conversation(question: str, rationale: str, answer: str) -> Conversat
 
 
 def grounded_conversation(
-    question: str, passages: Sequence[Passage], rationale: str, answer: str
+    question: str, passages: Sequence[Passage], rationale: str, answer: str, instruction: str = ""
 ) -> Conversation:
     """What the verifier reads to score a draft with its passages: the drafter's prompt, then the draft."""
-    *asked, reply = draft_conversation(question, passages).turns
+    *asked, reply = draft_conversation(question, passages, instruction).turns
     written = (
         *reply.segments,
         *((Segment(text=f" {rationale}", span="rationale"),) if rationale else ()),

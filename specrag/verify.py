@@ -18,6 +18,9 @@ from specrag.prompts import REFLECTION_CHOICE, grounded_conversation, verify_con
 from specrag.scoring import groundedness, self_containment, self_reflection
 from specrag.types import Draft, Part, Passage, RoleUsage, TokenLogprob, Verdict
 
+UNREADABLE = "The verifier cannot read this draft:"
+"""How the error of a draft begins that is too long for the verifier."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Verification:
@@ -40,10 +43,12 @@ async def verify_drafts(
     drafts: Sequence[Draft],
     *,
     passages_of: Mapping[str, Sequence[Passage]] | None = None,
+    instruction: str = "",
 ) -> Verification:
     """One verdict for every usable draft.
 
-    `passages_of` gives each subset's passages as its draft read them; without it nothing is grounded. A
+    `passages_of` gives each subset's passages as its draft read them, behind the drafter's `instruction` if
+    that was not the usual one; without it nothing is grounded. A
     verifier that fails does not sink a run whose drafts are written: they are then not verified, or the one
     that is too long is left out, and the verification says so.
     """
@@ -53,7 +58,7 @@ async def verify_drafts(
     try:
         if passages_of is None:
             return await _in_one_pass(model, question, usable)
-        return await _with_passages(model, question, usable, passages_of)
+        return await _with_passages(model, question, usable, passages_of, instruction)
     except ContextTooLong:
         return await _one_by_one(model, question, usable)
     except ModelError as error:
@@ -71,10 +76,13 @@ async def _with_passages(
     question: str,
     drafts: Sequence[Draft],
     passages_of: Mapping[str, Sequence[Passage]],
+    instruction: str,
 ) -> Verification:
     """The same pass with m more branches, each a draft behind its passages."""
     behind = [
-        grounded_conversation(question, passages_of[draft.subset_id], draft.rationale, draft.answer)
+        grounded_conversation(
+            question, passages_of[draft.subset_id], draft.rationale, draft.answer, instruction
+        )
         for draft in drafts
     ]
     requests = [_request(question, draft) for draft in drafts]
@@ -102,7 +110,7 @@ async def _one_by_one(model: LanguageModel, question: str, drafts: Sequence[Draf
         try:
             (scores,) = await _score(model, [_request(question, draft)])
         except ContextTooLong as error:
-            unread[draft.subset_id] = f"The verifier cannot read this draft: {error}"
+            unread[draft.subset_id] = f"{UNREADABLE} {error}"
             continue
         except ModelError as error:
             return _not_verified(drafts, str(error))

@@ -21,7 +21,17 @@ from specrag.retrieval.evidence import EvidenceScorer
 from specrag.retrieval.retriever import Retriever
 from specrag.timeline import Clock, Timeline
 from specrag.turnstile import Place, Turnstile
-from specrag.types import Draft, ErrorInfo, Exchange, Parent, Passage, PipelineName, Subset
+from specrag.types import (
+    Draft,
+    ErrorInfo,
+    Exchange,
+    Parent,
+    Passage,
+    PipelineName,
+    Spot,
+    Subset,
+    Verdict,
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -31,10 +41,18 @@ class Given:
     passages: tuple[Passage, ...]
     note: str | None = None
     """What the other run said of its retrieval."""
+    rewritten: str | None = None
+    """The question that the other run made of its follow-up; a follow-up without one is rewritten anew."""
     subsets: tuple[Subset, ...] = ()
     """Empty divides the passages anew."""
+    partition_note: str | None = None
+    singletons: tuple[str, ...] = ()
+    spots: tuple[Spot, ...] = ()
+    map_variance: float | None = None
     drafts: tuple[Draft, ...] = ()
     """Empty writes them anew; they belong to `subsets`, in their order."""
+    verdicts: tuple[Verdict, ...] = ()
+    """Empty verifies the drafts anew; else one for every usable draft."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -109,11 +109,12 @@ class _Search:
         span = t.start("hop", root, number=number)
         yield span
         yield HopStarted(at_ms=t.now(), number=number, query=query)
-        retrieval = Retrieval(self._tools, t, self._request)
+        given = self._request.given if number == 1 else None
+        retrieval = Retrieval(self._tools, t, self._request, given=given)
         async with aclosing(retrieval.events(query, span, known=self.passages)) as retrieving:
             async for event in retrieving:
                 yield event
-        found = retrieval.found.passages
+        found = retrieval.passages
         self.passages = joined(self.passages, found)
         self._found.append(found)
         async with aclosing(self._note(number, query, found, span)) as noting:

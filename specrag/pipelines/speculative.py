@@ -3,15 +3,13 @@
 Read `_steps` top to bottom: it is the paper's algorithm, and every line of it shows up as a span.
 """
 
-import asyncio
 from collections.abc import AsyncGenerator, Mapping, Sequence
 from contextlib import aclosing
 from dataclasses import replace
-from functools import partial
 from typing import TypeAlias
 
 from specrag.decide import Ruling, decide, with_verdicts
-from specrag.draft import write_drafts
+from specrag.draft import told_again, write_drafts
 from specrag.events import (
     Answered,
     Decided,
@@ -19,15 +17,13 @@ from specrag.events import (
     DraftsVerified,
     Event,
     SpanStarted,
-    SubsetsFormed,
 )
-from specrag.partition import Partition, condition_on_question, partition
-from specrag.pipelines.base import Request, Tools, as_run
+from specrag.pipelines.base import Given, Request, Tools, as_run
+from specrag.pipelines.dividing import Dividing
 from specrag.pipelines.fallback import fall_back
-from specrag.pipelines.steps import Retrieval, answer_from_all, counted
+from specrag.pipelines.steps import Retrieval, answer_from_all, counted, taken_over
 from specrag.pipelines.verifying import Verifying
 from specrag.retrieval.evidence import Evidence
-from specrag.retrieval.retriever import Retrieved
 from specrag.synthesise import synthesise
 from specrag.timeline import Timeline
 from specrag.types import Decision, Draft, Passage, PipelineName, Subset, Verdict
@@ -35,6 +31,9 @@ from specrag.verify import Verification
 
 Reading: TypeAlias = Mapping[str, tuple[Passage, ...]]
 """Subset id to its passages as they are read: whole, or cut to their nearest sentences."""
+
+
+_NOTHING = Given(passages=())
 
 
 class SpeculativePipeline:
@@ -58,46 +57,46 @@ class SpeculativePipeline:
     async def _steps(
         self, t: Timeline, question: str, request: Request, root: SpanStarted
     ) -> AsyncGenerator[Event]:
-        few = self._settings.direct_passages
-        retrieval = Retrieval(self._tools, t, request)
-        async with aclosing(retrieval.events(question, root, compare_above=few)) as retrieving:
+        given = request.given or _NOTHING
+        few = 0 if given.subsets else self._settings.direct_passages
+        retrieval = Retrieval(self._tools, t, request, given=request.given)
+        retrieving = retrieval.events(question, root, compare_above=None if given.verdicts else few)
+        async with aclosing(retrieving):
             async for event in retrieving:
                 yield event
-        found = retrieval.found
-        if len(found.passages) <= few:
-            async with aclosing(self._directly(t, question, found.passages, root)) as answering:
+        passages = retrieval.passages
+        if len(passages) <= few:
+            async with aclosing(self._directly(t, question, passages, root)) as answering:
                 async for event in answering:
                     yield event
             return
 
-        span = t.start("partition", root)
-        yield span
-        parted = await self._partition(question, found)
-        yield SubsetsFormed(
-            at_ms=t.now(),
-            subsets=parted.subsets,
-            note=parted.note,
-            singletons=parted.singletons,
-        )
-        yield t.end(span, subsets=len(parted.subsets))
+        dividing = Dividing(self._tools, t, question, given)
+        async with aclosing(dividing.events(retrieval.found, root)) as parting:
+            async for event in parting:
+                yield event
+        subsets = dividing.subsets
 
         drafts: list[Draft] = []
-        span = t.start("draft", root)
+        span = t.start("draft", root, **taken_over(given.drafts))
         yield span
-        reading = self._reading(parted.subsets, found.passages, retrieval.evidence)
+        reading = self._reading(subsets, passages, retrieval.evidence)
         verifying = Verifying(
             self._tools.verifier,
             question,
             timeline=t,
             parent=root,
             evidence=retrieval.evidence,
-            subsets=parted.subsets,
+            subsets=subsets,
             passages_of=reading if self._grounded else None,
             eager=self._settings.eager,
+            instruction=self._settings.draft_instruction,
+            given=given.verdicts,
         )
+        again = told_again(given.drafts, t) if given.drafts else None
         async with (
             aclosing(verifying),
-            aclosing(self._write(t, question, parted.subsets, reading, span)) as writing,
+            aclosing(again or self._write(t, question, subsets, reading, span)) as writing,
         ):
             async for event in writing:
                 if isinstance(event, DraftFinished):
@@ -106,19 +105,19 @@ class SpeculativePipeline:
                 for other in verifying.meanwhile(event):
                     yield other
             yield t.end(span, drafts=len(drafts))
-            async with aclosing(verifying.events(_in_order(drafts, parted.subsets))) as reading_drafts:
+            async with aclosing(verifying.events(_in_order(drafts, subsets))) as reading_drafts:
                 async for event in reading_drafts:
                     yield event
 
         span = t.start("decide", root)
         yield span
         judged = with_verdicts(verifying.drafts, verifying.verdicts)
-        ruling = _noted(self._decide(judged, found.passages), verifying.verified)
+        ruling = _noted(self._decide(judged, passages), verifying.verified)
         yield DraftsVerified(at_ms=t.now(), verdicts=_combined(verifying.verdicts, ruling))
         yield Decided(at_ms=t.now(), decision=ruling.decision)
         yield t.end(span, kind=ruling.decision.kind)
 
-        async with aclosing(self._answer(t, question, ruling, found.passages, root)) as answering:
+        async with aclosing(self._answer(t, question, ruling, passages, root)) as answering:
             async for event in answering:
                 yield event
 
@@ -142,29 +141,15 @@ class SpeculativePipeline:
             async for event in answering:
                 yield event
 
-    async def _partition(self, question: str, found: Retrieved) -> Partition:
-        """Ours on the event loop: they take milliseconds, and their warnings filter is global.
-
-        A function of one's own gets a thread, since nobody knows how long it takes.
-        """
-        settings, own = self._settings, self._tools.partitioner
-        make = partial(
-            partition,
-            found.passages,
-            condition_on_question(found.vectors, found.question_vector),
-            strategy=settings.partition if own is None else own,
-            m=settings.drafts,
-            k=settings.passages_per_draft,
-            seed=settings.seed,
-            question=question,
-        )
-        return make() if own is None else await asyncio.to_thread(make)
-
-    def _reading(self, subsets: Sequence[Subset], passages: Sequence[Passage], evidence: Evidence) -> Reading:
+    def _reading(
+        self, subsets: Sequence[Subset], passages: Sequence[Passage], evidence: Evidence | None
+    ) -> Reading:
         by_id = {passage.id: passage for passage in passages}
         whole = {subset.id: tuple(by_id[id_] for id_ in subset.passage_ids) for subset in subsets}
         n = self._settings.focus_sentences
-        return {subset_id: evidence.focus(read, n) for subset_id, read in whole.items()} if n else whole
+        if not n or evidence is None:
+            return whole
+        return {subset_id: evidence.focus(read, n) for subset_id, read in whole.items()}
 
     def _write(
         self, t: Timeline, question: str, subsets: Sequence[Subset], reading: Reading, parent: SpanStarted
@@ -178,6 +163,7 @@ class SpeculativePipeline:
             answer_tokens=self._settings.answer_tokens,
             timeline=t,
             parent=parent,
+            instruction=self._settings.draft_instruction,
         )
 
     def _decide(self, drafts: Sequence[Draft], passages: Sequence[Passage]) -> Ruling:

@@ -12,7 +12,7 @@ from specrag.background import detached
 from specrag.direct import write_answer
 from specrag.errors import ModelError, UsageError
 from specrag.events import Decided, Event, PassagesRetrieved, SpanStarted
-from specrag.pipelines.base import Request, Tools
+from specrag.pipelines.base import Given, Request, Tools
 from specrag.retrieval.evidence import Evidence
 from specrag.retrieval.retriever import Retrieved
 from specrag.timeline import Timeline
@@ -20,14 +20,20 @@ from specrag.types import Decision, Passage, Role
 
 
 class Retrieval:
-    """One retrieval; `found` and `evidence` are there once its events are through."""
+    """One retrieval; what it found is there once its events are through."""
 
-    def __init__(self, tools: Tools, timeline: Timeline, request: Request) -> None:
+    def __init__(
+        self, tools: Tools, timeline: Timeline, request: Request, *, given: Given | None = None
+    ) -> None:
+        """Passages that are `given` are not looked for again."""
         self._tools = tools
         self._t = timeline
         self._request = request
-        self.found: Retrieved
-        self.evidence: Evidence
+        self._given = given
+        self.passages: tuple[Passage, ...] = ()
+        self.found: Retrieved | None = None
+        """With the vectors; None if passages were taken over and no step needs those."""
+        self.evidence: Evidence | None = None
         """Set only if sentences were compared."""
 
     async def events(
@@ -38,7 +44,7 @@ class Retrieval:
         known: Sequence[Passage] = (),
         compare_above: int | None = None,
     ) -> AsyncGenerator[Event]:
-        """Find the passages for `query`; `known` are those of earlier hops.
+        """Find the passages for `query`, or take over those given; `known` are those of earlier hops.
 
         With more passages than `compare_above` their sentences are compared with the query as well.
 
@@ -47,22 +53,38 @@ class Retrieval:
             StoreError: the collection is missing, or its vectors come from another embedder.
             ModelError: the embedder or the cross-encoder cannot compute.
         """
-        t = self._t
-        span = t.start("retrieve", parent)
+        t, given = self._t, self._given
+        span = t.start("retrieve", parent, **taken_over(given))
         yield span
-        async with aclosing(self._find(query, span)) as finding:
-            async for event in finding:
-                yield event
-        found = self.found.passages
-        yield PassagesRetrieved(at_ms=t.now(), passages=joined(known, found), note=self.found.note)
-        if compare_above is not None and len(found) > compare_above:
+        if given is None:
+            async with aclosing(self._find(query, known, span)) as finding:
+                async for event in finding:
+                    yield event
+        else:
+            self.passages = given.passages
+            yield PassagesRetrieved(at_ms=t.now(), passages=joined(known, given.passages), note=given.note)
+        compared = compare_above is not None and len(self.passages) > compare_above
+        if given is not None and compared:
+            async with aclosing(self._embed_again(query, given, span)) as embedding:
+                async for event in embedding:
+                    yield event
+        if self.found is not None and compared:
             step = t.start("evidence", span)
             yield step
             self.evidence = await asyncio.to_thread(self._tools.evidence.compare, self.found)
             yield t.end(step)
-        yield t.end(span, passages=len(found), duplicates=self.found.duplicates)
+        duplicates = self.found.duplicates if self.found else 0
+        yield t.end(span, passages=len(self.passages), duplicates=duplicates)
 
-    async def _find(self, query: str, parent: SpanStarted) -> AsyncGenerator[Event]:
+    async def _embed_again(self, query: str, given: Given, parent: SpanStarted) -> AsyncGenerator[Event]:
+        """The vectors of what was taken over, as far as the steps after need them."""
+        step = self._t.start("embed", parent)
+        yield step
+        embedding = partial(self._tools.retriever.again, given.passages, query, self._request.collection)
+        self.found = await detached(partial(embedding, vectors=not given.subsets))
+        yield self._t.end(step)
+
+    async def _find(self, query: str, known: Sequence[Passage], parent: SpanStarted) -> AsyncGenerator[Event]:
         """Embed, search and choose, detached: a silent store must hold no thread that others need."""
         t, retriever, settings = self._t, self._tools.retriever, self._tools.settings
         where, chosen = self._request.collection, self._request.documents or None
@@ -81,9 +103,11 @@ class Retrieval:
         choosing = t.start(chooses, parent) if chooses else None
         if choosing:
             yield choosing
-        self.found = await detached(partial(retriever.choose, candidates, settings.retrieve))
+        found = self.found = await detached(partial(retriever.choose, candidates, settings.retrieve))
         if choosing:
             yield t.end(choosing, candidates=len(candidates.passages))
+        self.passages = found.passages
+        yield PassagesRetrieved(at_ms=t.now(), passages=joined(known, found.passages), note=found.note)
 
     def _nothing(self, where: str) -> str:
         """Why there is no passage at all."""
@@ -109,11 +133,11 @@ async def answer_at_once(
     Raises:
         ModelError: the model cannot write it.
     """
-    retrieval = Retrieval(tools, timeline, request)
+    retrieval = Retrieval(tools, timeline, request, given=request.given)
     async with aclosing(retrieval.events(question, root)) as retrieving:
         async for event in retrieving:
             yield event
-    passages = retrieval.found.passages
+    passages = retrieval.passages
     decision = Decision(kind="direct", draft_index=None, reason=how(counted(len(passages))))
     yield Decided(at_ms=timeline.now(), decision=decision)
     answering = answer_from_all(tools, timeline, question, passages, root, decision=decision, role=role)
@@ -159,6 +183,11 @@ async def answer_from_all(
         yield timeline.end(span, unfinished=True)  # the run may go on without it
         raise
     yield timeline.end(span)
+
+
+def taken_over(given: object) -> dict[str, bool]:
+    """The attribute of a span that took over what is `given` and did nothing anew, if there is anything."""
+    return {"given": True} if given else {}
 
 
 def joined(known: Sequence[Passage], found: Sequence[Passage]) -> tuple[Passage, ...]:

@@ -12,6 +12,7 @@ from dataclasses import replace
 
 from specrag.events import DraftFinished, DraftsVerified, Event, SpanStarted, UsageCounted
 from specrag.models.base import LanguageModel
+from specrag.pipelines.steps import taken_over
 from specrag.retrieval.evidence import Evidence
 from specrag.timeline import Timeline
 from specrag.types import Draft, Passage, Subset, Verdict
@@ -28,21 +29,30 @@ class Verifying:
         *,
         timeline: Timeline,
         parent: SpanStarted,
-        evidence: Evidence,
+        evidence: Evidence | None,
         subsets: Sequence[Subset],
         passages_of: Mapping[str, Sequence[Passage]] | None,
         eager: bool,
+        instruction: str = "",
+        given: Sequence[Verdict] = (),
     ) -> None:
-        """`passages_of` as for `verify_drafts`; the evidence gives every verdict the retriever's view."""
+        """`passages_of` and `instruction` as for `verify_drafts`; the evidence gives the retriever's view.
+
+        Verdicts that are `given` are taken as they are, and then nothing is read and no evidence needed.
+        """
         self._verifier = verifier
         self._question = question
         self._t = timeline
         self._parent = parent
         self._relevance = {
-            subset.id: max(evidence.relevance(id_) for id_ in subset.passage_ids) for subset in subsets
+            subset.id: max(evidence.relevance(id_) for id_ in subset.passage_ids)
+            for subset in subsets
+            if evidence is not None
         }
         self._passages_of = passages_of
-        self._eager = eager
+        self._instruction = instruction
+        self._given = tuple(given)
+        self._eager = eager and not given
         self._reading: dict[str, tuple[SpanStarted, asyncio.Task[Verification]]] = {}
         self._read: dict[str, Verification] = {}
         self.drafts: tuple[Draft, ...] = ()
@@ -69,6 +79,13 @@ class Verifying:
 
     async def events(self, drafts: Sequence[Draft]) -> AsyncGenerator[Event]:
         """Verify what is not verified yet, and tell what became of every draft."""
+        if self._given:
+            span = self._t.start("verify", self._parent, **taken_over(self._given))
+            yield span
+            self.drafts, self.verdicts = tuple(drafts), self._given
+            yield DraftsVerified(at_ms=self._t.now(), verdicts=self._given)
+            yield self._t.end(span, drafts=len(self._given))
+            return
         while self._reading:
             await asyncio.wait(
                 [task for _, task in self._reading.values()], return_when=asyncio.FIRST_COMPLETED
@@ -105,7 +122,13 @@ class Verifying:
         yield self._t.end(span, drafts=len(self.verdicts))
 
     async def _verify(self, drafts: Sequence[Draft]) -> Verification:
-        return await verify_drafts(self._verifier, self._question, drafts, passages_of=self._passages_of)
+        return await verify_drafts(
+            self._verifier,
+            self._question,
+            drafts,
+            passages_of=self._passages_of,
+            instruction=self._instruction,
+        )
 
     def _news(self) -> list[Event]:
         """The events of the drafts that have been read since the last look."""

@@ -6,12 +6,13 @@ read the best again, and of passages that say the same one stays. Passages come 
 which is not always the order of their similarities.
 """
 
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
 
 from specrag.config import Settings, load_settings
+from specrag.errors import StoreError
 from specrag.ingest.chunks.searchable import prefix
 from specrag.retrieval import doubt
 from specrag.retrieval.base import Embedder, Vectors, VectorStore
@@ -171,6 +172,40 @@ class Retriever:
             note=doubt.note(passages, candidates.matches, candidates.readable, kept.dropped),
             duplicates=len(kept.dropped),
         )
+
+    def again(
+        self, passages: Sequence[Passage], question: str, collection: str, *, vectors: bool = True
+    ) -> Retrieved:
+        """Passages that were found before, with the vectors that the next steps need.
+
+        Those of passages come from the store where it still holds the same text; the store may be another
+        one by now, and the collection gone, so anything else is embedded anew. Without `vectors` only the
+        question is.
+
+        Raises:
+            ModelError: the embedder cannot compute.
+        """
+        known = self._kept_vectors(passages, collection) if vectors else {}
+        missing = [passage for passage in passages if vectors and passage.id not in known]
+        texts = [prefix(one.title, one.section, one.lead) + one.text for one in missing]
+        question_vector, *made = self._embedder.embed([question, *texts])
+        known |= {passage.id: vector for passage, vector in zip(missing, made, strict=True)}
+        nothing = np.empty((0, self._embedder.dimension), dtype=np.float32)
+        return Retrieved(
+            passages=tuple(passages),
+            vectors=np.stack([known[one.id] for one in passages]) if vectors and passages else nothing,
+            question_vector=question_vector,
+        )
+
+    def _kept_vectors(self, passages: Sequence[Passage], collection: str) -> dict[str, Vectors]:
+        """Vectors of the passages that are in the store as they were."""
+        try:
+            self._store.check(collection, self._embedder.fingerprint)
+            chunks = self._store.lookup(collection, [passage.id for passage in passages])
+            same = [one.id for one in passages if one.id in chunks and chunks[one.id].text == one.text]
+            return dict(zip(same, self._store.vectors(collection, same), strict=True)) if same else {}
+        except StoreError:  # the run needs nothing of the store but these
+            return {}
 
     def _with_vectors(
         self, collection: str, vector: Vectors, dense: list[Passage], matches: Matches
