@@ -8,14 +8,14 @@ from pathlib import Path
 import pytest
 
 from specrag.errors import TraceError
-from specrag.events import RunStarted
+from specrag.events import Event, RunStarted
 from specrag.models.base import Conversation, Line, Output
 from specrag.models.scripted import ScriptedModel
 from specrag.pipelines.base import Request
 from specrag.pipelines.speculative import SpeculativePipeline
 from specrag.recording import Recording
 from specrag.retrieval.chroma import ChromaStore
-from specrag.runs import Runs
+from specrag.runs import UNKEPT, Runs
 from specrag.tracing.store import TraceStore
 from specrag.tracing.trace import Trace, fold
 from specrag.turnstile import Turnstile
@@ -132,27 +132,6 @@ async def test_the_clock_of_a_live_run_moves_between_events(runs: Runs, store: C
                 break
     await runs.close()
     assert times[0] < times[1] < times[2]
-
-
-def test_recent_runs_come_newest_first(tmp_path: Path) -> None:
-    store = TraceStore(tmp_path / "traces.db")
-    for number in range(3):
-        trace = Trace(
-            run_id=f"r{number}",
-            status="done",
-            pipeline="speculative",
-            question="Q",
-            created_at=f"2026-01-0{number + 1}",
-        )
-        store.save(trace, [])
-    assert [run.run_id for run in store.recent(2)] == ["r2", "r1"]
-
-
-def test_a_file_that_is_no_database_is_one_sentence(tmp_path: Path) -> None:
-    path = tmp_path / "traces.db"
-    path.write_text("this is not a database, and long enough to be taken for one" * 50)
-    with pytest.raises(TraceError, match=r"traces\.db cannot be used"):
-        TraceStore(path)
 
 
 class Broken:
@@ -376,3 +355,68 @@ async def test_one_of_two_readers_is_enough(tmp_path: Path, store: ChromaStore) 
         await asyncio.sleep(0.4)
         assert not endless.closed.is_set()
     await asyncio.wait_for(endless.closed.wait(), 2)
+
+
+async def test_a_run_knows_whose_it_is_as_long_as_it_goes_on(runs: Runs, store: ChromaStore) -> None:
+    endless = Endless(pipeline(store, ScriptedModel(extract)))
+    run_id = runs.start(endless, request(), owner="visitor:a")  # type: ignore[arg-type]
+    assert runs.owner(run_id) == "visitor:a"
+    assert (runs.live("visitor:a"), runs.live(None), runs.live("")) == ([run_id], [run_id], [])
+    assert runs.owner("nothing") is None
+    async with aclosing(runs.follow(run_id, every_s=0.01)) as traces:
+        await anext(traces)
+    await runs.stop(run_id)
+    assert runs.owner(run_id) is None
+    assert runs._store.summary(run_id).owner == "visitor:a"
+
+
+async def test_runs_that_have_ended_leave_nothing_in_memory(runs: Runs, store: ChromaStore) -> None:
+    """The event logs of a hundred runs used to stay, some hundred kilobytes each."""
+    for number in range(3):
+        await last(runs, runs.start(pipeline(store, ScriptedModel(extract)), request(f"r{number}")))
+    assert not runs._live
+    assert (await last(runs, "r0")).status == "done"
+
+
+async def test_runs_that_never_began_do_not_pile_up(runs: Runs) -> None:
+    for number in range(3 * UNKEPT):
+        run_id = runs.start(Mute(), request(f"r{number}"))  # type: ignore[arg-type]
+        async with aclosing(runs.follow(run_id, every_s=0.01)) as traces:
+            assert [trace async for trace in traces] == []
+    assert len(runs._live) <= UNKEPT + 1
+
+
+async def test_a_run_that_cannot_be_kept_is_still_shown(tmp_path: Path, store: ChromaStore) -> None:
+    """A full disk must not take the answer away from the page that waits for it."""
+    path = tmp_path / "traces.db"
+    runs = Runs(TraceStore(path), deadline_s=20)
+    path.write_bytes(b"no database any more, and long enough to be taken for one" * 100)
+    run_id = runs.start(pipeline(store, ScriptedModel(extract)), request())
+    assert (await last(runs, run_id)).status == "done"
+    assert (await last(runs, run_id)).status == "done"
+
+
+async def test_who_listens_hears_of_every_run_that_was_kept(tmp_path: Path, store: ChromaStore) -> None:
+    heard: list[tuple[Trace, Sequence[Event]]] = []
+    runs = Runs(
+        TraceStore(tmp_path / "traces.db"),
+        deadline_s=20,
+        kept=lambda trace, events: heard.append((trace, events)),
+    )
+    done = await last(runs, runs.start(pipeline(store, ScriptedModel(extract)), request("r1")))
+    endless = Endless(pipeline(store, ScriptedModel(extract)))
+    stopped = runs.start(endless, request("r2"))  # type: ignore[arg-type]
+    async with aclosing(runs.follow(stopped, every_s=0.01)) as traces:
+        await anext(traces)
+    await runs.stop(stopped)
+    assert [trace.status for trace, _ in heard] == ["done", "cancelled"]
+    assert heard[0][0] == done == fold(heard[0][1])
+
+
+async def test_a_slow_reader_slows_no_run(runs: Runs, store: ChromaStore) -> None:
+    run_id = runs.start(pipeline(store, ScriptedModel(extract)), request())
+    async with aclosing(runs.follow(run_id, every_s=0.01)) as slow:
+        await anext(slow)  # and does not read on
+        assert (await last(runs, run_id)).status == "done"
+        assert runs.active == 0
+        assert [trace async for trace in slow][-1].status == "done"
