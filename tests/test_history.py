@@ -172,10 +172,11 @@ def test_a_shared_run_is_read_by_link_and_changed_by_its_owner_alone(rig: Rig) -
     rig.history.share(ANN, "r1", shared=True)
     assert rig.history.trace(BEN, "r1") == kept("r1")
     assert rig.listed(BEN) == set()
-    for attempt in (
+    tries: tuple[Callable[[], object], ...] = (
         lambda: rig.history.rate(BEN, "r1", "down", "mine"),
         lambda: rig.history.share(BEN, "r1", shared=False),
-    ):
+    )
+    for attempt in tries:
         with pytest.raises(TraceError, match="somebody else's"):
             attempt()
     assert rig.history.delete(BEN, ["r1"]) == 0
