@@ -23,7 +23,7 @@ from specrag.library.library import SAMPLE
 from specrag.models.weights import Progress
 from specrag.startup import Startup, StartupState
 from specrag.terminal import bar, say
-from specrag.ui import acts, endpoints
+from specrag.ui import acts, endpoints, tour
 from specrag.ui.live import header
 from specrag.ui.tabs import ask, documents, exports, viewer
 from specrag.ui.theme import CSS_PATH, theme
@@ -32,6 +32,7 @@ from specrag.ui.who import VisitorCookie, login_of
 LAYOUT_CSS = CSS_PATH.with_name("layout.css")
 DOCUMENTS_CSS = CSS_PATH.with_name("documents.css")
 VIEWER_CSS = CSS_PATH.with_name("viewer.css")
+TOUR_CSS = CSS_PATH.with_name("tour.css")
 ON_LOAD = (Path(__file__).parent / "page.js").read_text(encoding="utf-8")
 _LOOK_S = 0.5
 """How often the main thread looks whether it is to stop."""
@@ -46,17 +47,21 @@ def build_app(startup: Startup) -> gr.Blocks:
     with gr.Blocks(
         title="specrag", analytics_enabled=False, delete_cache=(upload_keep_s, upload_keep_s), fill_width=True
     ) as page:
-        top = gr.HTML(header(startup, SAMPLE), elem_id="sr-header", apply_default_css=False)
+        with gr.Row(elem_id="sr-top"):
+            top = gr.HTML(header(startup, SAMPLE), elem_id="sr-header", apply_default_css=False)
+            tour.tools()
         act = acts.channel()
         with gr.Tabs(elem_id="sr-tabs"):
             with gr.Tab("Ask", id="ask"):
                 ask_tab = ask.build(startup)
+                tour.stage()
             with gr.Tab("Documents", id="documents"):
                 documents_tab = documents.build(startup)
         sheet = viewer.build()
         endpoints.wire(startup)  # first: a listener of the page that is called `ask` would take the name
         ask.wire(page, ask_tab, startup, top)
         documents.wire(page, documents_tab, startup, ask_tab, top, act)
+        tour.wire(page)
         viewer.wire(page, sheet, startup, act, documents_tab.panel.picker)
     page.queue(default_concurrency_limit=VISITORS, max_size=4 * VISITORS)
     return page
@@ -68,11 +73,11 @@ def launch_options(settings: Settings, startup: Startup) -> dict[str, Any]:
         "server_name": settings.host,
         "server_port": settings.port,
         "theme": theme(),
-        "css_paths": [CSS_PATH, LAYOUT_CSS, DOCUMENTS_CSS, VIEWER_CSS],
+        "css_paths": [CSS_PATH, LAYOUT_CSS, DOCUMENTS_CSS, VIEWER_CSS, TOUR_CSS],
         "js": ON_LOAD,
         "max_file_size": settings.max_file_mb * 2**20,  # gradio says it in units of 1,024
         "app_kwargs": {
-            "routes": [_health_route(startup)],
+            "routes": [_health_route(startup), tour.route()],
             "middleware": [Middleware(VisitorCookie, days=settings.visitor_days)],
         },
         "auth": login_of(settings),
