@@ -8,6 +8,7 @@
   let opener = null;
   let key = sheet().dataset.srKey;
   let aim = null; // the part that was asked for and is not there yet: two quick presses turn two pages
+  let typed = null; // in the field for the number, and not gone to yet: whatever comes meanwhile must not take it away
 
   const field = () => place.querySelector("[data-sr-leaf]");
   const wait = (kind) => { place.dataset.srWaiting = kind; };
@@ -25,6 +26,7 @@
       event.preventDefault();
       const look = button.closest("[popover]");
       opener = (look && openers.get(look.id)) || button;
+      aim = typed = null;
       wait("open");
       if (!sheet().matches(":popover-open")) sheet().showPopover();
       sheet().focus();
@@ -34,11 +36,14 @@
       const step = { "leaf-back": -1, "leaf-on": 1 }[button.dataset.srAction];
       if (step && aim !== null) button.dataset.srValue = Math.min(Math.max(0, aim + step), field().max - 1);
       aim = parseInt(button.dataset.srValue, 10);
+      typed = null;
       wait("turn");
     }
   }, true);
   document.addEventListener("toggle", (event) => {
-    if (event.target === sheet() && event.newState === "closed") back();
+    if (event.target !== sheet() || event.newState !== "closed") return;
+    typed = null;
+    back();
   }, true);
 
   // What is marked comes into view, whenever another page does.
@@ -57,29 +62,38 @@
     const now = sheet()?.dataset.srKey;
     if (now === key) return;
     key = now;
+    if (typed !== null) field().value = typed;
+    const draw = place.querySelector('[data-sr-action="leaf-draw"]');
+    // A page that was only passed by is not drawn: its picture would come after the page that is meant, and in its place.
+    if (aim !== null && parseInt(draw.dataset.srValue, 10) !== aim && Number(field().max) > 0) return;
     delete place.dataset.srWaiting;
     aim = null;
-    place.querySelector('[data-sr-action="leaf-draw"]').click(); // it is off where there is nothing to draw
+    draw.click(); // it is off where there is nothing to draw
     const image = place.querySelector(".sr-leaf img");
     if (image && !image.complete) image.addEventListener("load", reveal, { once: true });
     requestAnimationFrame(reveal);
     // A button that was pressed may be off or gone on the new page.
     const held = document.activeElement;
     if (sheet().matches(":popover-open") && (!place.contains(held) || held.disabled || !held.checkVisibility()))
-      body().focus();
+      (typed === null ? body() : field()).focus();
   }).observe(place, { subtree: true, childList: true, attributes: true, attributeFilter: ["data-sr-key"] });
 
-  place.addEventListener("change", (event) => {
-    if (event.target.type === "radio") return requestAnimationFrame(reveal);
-    if (event.target !== field()) return;
+  const goTo = () => {
     const page = Math.min(Math.max(1, Math.round(Number(field().value)) || 1), Number(field().max));
     field().value = page;
     const go = place.querySelector('[data-sr-action="leaf-to"]');
     go.dataset.srValue = page - 1;
     go.click();
+  };
+  place.addEventListener("input", (event) => { if (event.target === field()) typed = field().value; });
+  place.addEventListener("change", (event) => {
+    if (event.target.type === "radio") return requestAnimationFrame(reveal);
+    if (event.target === field() && typed !== null) goTo();
   });
   place.addEventListener("keydown", (event) => {
     const typing = event.target.tagName === "INPUT";
+    // A value that was put back is no change to the browser.
+    if (event.key === "Enter" && event.target === field() && typed !== null) return goTo();
     if (event.key === "Tab") {
       const stops = [...sheet().querySelectorAll('button, input, a[href], [tabindex="0"]')]
         .filter((one) => !one.disabled && one.tabIndex >= 0 && one.checkVisibility()

@@ -1,11 +1,13 @@
 """From a citation to its place in the document and back, in a browser, with real files and real models."""
 
+import json
 import re
 from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Final
 
 import pytest
-from playwright.sync_api import Browser, Locator, expect
+from playwright.sync_api import Browser, Locator, Page, Route, expect
 
 from tests.e2e.conftest import Arrive
 from tests.e2e.serving import Server
@@ -30,12 +32,14 @@ class Sheet:
 
     def __init__(self, visitor: Visitor) -> None:
         self._visitor = visitor
+        self.page = visitor.page
         self.whole = visitor.page.locator("#sr-viewer-sheet")
         self.said = self.whole.locator("[role=status]")
         self.image = self.whole.locator(".sr-leaf img")
         self.body = self.whole.locator(".sr-sheet-body")
         self.facts = self.whole.locator(".sr-sheet-facts")
         self.text = self.whole.locator(".sr-leaf-text .sr-passage")
+        self.number = self.whole.get_by_role("spinbutton")
 
     @property
     def open(self) -> Locator:
@@ -51,9 +55,60 @@ class Sheet:
     def turn(self, name: str) -> None:
         self.whole.get_by_role("button", name=name).click()
 
+    def type_number(self, text: str) -> None:
+        """Type into the field for the number of the page, and do not go there yet."""
+        self.number.focus()
+        self.number.press("Control+A")
+        self.number.press_sequentially(text)
+
     def close(self) -> None:
         self._visitor.page.keyboard.press("Escape")
         expect(self.open).to_have_count(0)
+
+
+class Held:
+    """Messages of the page that are kept on their way; each goes to every listener of the channel."""
+
+    def __init__(self, action: str) -> None:
+        self._action = action
+        self._turns: list[str] = []
+        self._routes: list[Route] = []
+        self._waits = True
+
+    def take(self, route: Route) -> None:
+        told = route.request.post_data_json or {}
+        message = next((text for text in told.get("data", ()) if str(text).startswith("{")), "")
+        ours = f'"{self._action}"' in message
+        if ours and message not in self._turns:
+            self._turns.append(message)
+        if ours and self._waits:
+            self._routes.append(route)
+        else:
+            route.fallback()
+
+    @property
+    def values(self) -> list[str]:
+        """What was asked for, whether or not it still waits."""
+        return [json.loads(message)["value"] for message in self._turns]
+
+    def release(self) -> None:
+        """Let all of them on, those that are still to come among them."""
+        self._waits = False
+        for route in self._routes:
+            route.continue_()
+        self._routes.clear()
+
+
+@contextmanager
+def held(page: Page, action: str) -> Iterator[Held]:
+    """Keep what is asked of the server under this action until it is released."""
+    keeping = Held(action)
+    page.route("**/queue/join*", keeping.take)
+    try:
+        yield keeping
+    finally:
+        keeping.release()
+        page.unroute("**/queue/join*", keeping.take)
 
 
 def is_in_view(mark: Locator, area: Locator) -> bool:
@@ -134,16 +189,88 @@ def test_pages_are_turned_by_button_key_and_number_and_the_passage_found_again(
     reader.page.keyboard.press("ArrowLeft")
     reader.page.keyboard.press("ArrowLeft")
     expect(sheet.said).to_contain_text("Page 3 of 5")
-    number = sheet.whole.get_by_role("spinbutton")
-    number.fill("2")
-    number.press("Enter")
+    sheet.number.fill("2")
+    sheet.number.press("Enter")
     expect(sheet.said).to_contain_text("Page 2 of 5")
     expect(sheet.text).to_contain_text("six hours")
     expect(sheet.image).to_be_visible()
-    expect(number).to_have_value("2")
+    expect(sheet.number).to_have_value("2")
     sheet.turn("To the passage, page 4")
     expect(sheet.said).to_contain_text("Page 4 of 5, passage marked")
     expect(sheet.whole.locator(".sr-box-evidence").first).to_be_visible()
+
+
+@pytest.fixture
+def undrawn(arrive: Arrive, request: pytest.FixtureRequest) -> Sheet:
+    """The first page of a document none of whose other pages has been drawn yet."""
+    name = f"{request.node.name[:40]}.pdf"
+    visitor = arrive()
+    visitor.open()
+    visitor.go_to("Documents")
+    pages = [f"Sheet {number} of {name}\nNothing else is told here." for number in range(1, 6)]
+    visitor.upload({"name": name, "mimeType": "application/pdf", "buffer": pdf(*pages)})
+    expect(visitor.rows.filter(has_text=name)).to_have_count(1, timeout=PATIENCE_MS)
+    visitor.row(name).get_by_role("button", name=re.compile("^Open")).click()
+    sheet = Sheet(visitor)
+    expect(sheet.said).to_have_text("Page 1 of 5.")
+    expect(sheet.image).to_be_visible()
+    return sheet
+
+
+def test_a_number_that_is_typed_while_the_picture_comes_is_not_lost(undrawn: Sheet) -> None:
+    """The picture came between the number and Enter, and Enter did nothing."""
+    with held(undrawn.page, "leaf-draw") as drawing:
+        undrawn.turn("Next page")
+        expect(undrawn.said).to_have_text("Page 2 of 5.")
+        expect(undrawn.image).to_have_count(0)
+        undrawn.type_number("4")
+        assert drawing.values == ["1.0"]
+        drawing.release()
+        expect(undrawn.image).to_be_visible()
+    expect(undrawn.number).to_be_focused()
+    expect(undrawn.number).to_have_value("4")
+    undrawn.page.keyboard.press("Enter")
+    expect(undrawn.said).to_have_text("Page 4 of 5.")
+    expect(undrawn.image).to_be_visible()
+    expect(undrawn.number).to_have_value("4")
+
+
+def test_a_number_that_is_typed_while_the_page_turns_is_not_lost(undrawn: Sheet) -> None:
+    with held(undrawn.page, "leaf-on") as turning:
+        undrawn.turn("Next page")
+        undrawn.type_number("5")
+        turning.release()
+        expect(undrawn.said).to_have_text("Page 2 of 5.")
+    expect(undrawn.number).to_have_value("5")
+    undrawn.page.keyboard.press("Enter")
+    expect(undrawn.said).to_have_text("Page 5 of 5.")
+
+
+def test_a_page_that_is_only_passed_by_is_not_drawn(undrawn: Sheet) -> None:
+    """Its picture came after the page that was meant, and put the visitor back to it."""
+    with held(undrawn.page, "leaf-draw") as drawing:
+        with held(undrawn.page, "leaf-on") as turning:
+            undrawn.body.focus()
+            undrawn.page.keyboard.press("ArrowRight")
+            undrawn.page.keyboard.press("ArrowRight")
+            undrawn.page.evaluate(_PAGE_TWO_COMES)
+            turning.release()
+            expect(undrawn.said).to_have_text("Page 3 of 5.")
+            expect(undrawn.image).to_have_count(0)
+        drawing.release()
+        expect(undrawn.image).to_be_visible()
+    expect(undrawn.said).to_have_text("Page 3 of 5.")
+    assert drawing.values == ["2.0"]
+
+
+_PAGE_TWO_COMES = """() => {
+  const sheet = document.getElementById("sr-viewer-sheet");
+  const draw = sheet.querySelector("[data-sr-action=leaf-draw]");
+  draw.dataset.srValue = "1.0";
+  draw.disabled = false;
+  sheet.dataset.srKey = "the second page";
+}"""
+"""What the answer to the first press does to the sheet, at the moment at which it hurt."""
 
 
 def test_the_page_is_made_larger_and_the_evidence_stays_in_sight(reader: Visitor, sheet: Sheet) -> None:
