@@ -1,8 +1,8 @@
 """The walkthrough: seven steps over the Ask tab, played in the browser from recorded real runs.
 
 The browser fetches one document, all frames and sentences of the recordings, and needs the server no more.
-The frames are drawn on a stage of their own that takes the place of the tab's parts while the tour is on, so what
-a visitor has on the page, a run that is going on included, stays exactly as it is behind it.
+The frames are drawn on a stage of their own that takes the place of the tab's parts while the tour is on, so
+what a visitor has on the page, a run that is going on included, stays exactly as it is behind it.
 """
 
 import gzip

@@ -4,28 +4,16 @@ No figure stands here as a number: whatever a step tells is read or computed fro
 recording tells a new story and none can tell a wrong one. Pure.
 """
 
-from collections.abc import Iterable
 from dataclasses import dataclass
-from datetime import datetime
-from typing import Final, Literal, TypeAlias
+from typing import Literal, TypeAlias
 
-from specrag.config import PRESETS, ScoreWeights
-from specrag.errors import SpecragError
-from specrag.redecide import decide_again
 from specrag.tracing.trace import Trace
-from specrag.types import Span
 from specrag.ui.lanes import draft_numbers
-from specrag.ui.markup import number_text, parameters_text, score, time_text
+from specrag.ui.markup import number_text, score, time_text
 from specrag.ui.readout import votes_of, winner_of
+from specrag.ui.tour_words import count_text, day_of, models_of, range_text, span_of, took, what_if
 
 StepKey: TypeAlias = Literal["question", "passages", "subsets", "drafts", "scores", "decision", "trace"]
-_SCORES: Final = {
-    "draft": "the drafter's own probability",
-    "self_containment": "self-containment",
-    "self_reflection": "self-reflection",
-    "relevance": "the relevance of its passages",
-}
-"""The components of a score in words."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -57,7 +45,7 @@ def _question(trace: Trace, events: int) -> Step:
         title="A question to the documents",
         sentences=(
             (
-                f"“{trace.question}” was put to the sample collection on {_day(trace)}, with {_model(trace)} "
+                f"“{trace.question}” was put to the sample collection on {day_of(trace)}, with {models_of(trace)} "
                 f"on {device}."
             ),
             (
@@ -72,26 +60,25 @@ def _passages(trace: Trace) -> Step:
     best = trace.passages[0]
     dated = f" ({best.published_at})" if best.published_at else ""
     read = {passage for subset in trace.subsets for passage in subset.passage_ids}
-    took = _took(trace, "retrieve")
     return Step(
         key="passages",
         title=f"{len(trace.passages)} passages are found",
         sentences=(
-            f"Search by meaning and by words together took {time_text(took)}.",
+            f"Search by meaning and by words together took {time_text(took(trace, 'retrieve'))}.",
             (
                 f"The first passage is from “{best.title}”{dated}; its similarity to the question is "
                 f"{number_text(best.score)}."
             ),
             (
-                f"The dots of a chip are the drafts that will read it; {len(read)} of {len(trace.passages)} are read "
-                "by at least one."
+                f"The dots of a chip are the drafts that will read it; {len(read)} of {len(trace.passages)} are "
+                "read by at least one."
             ),
         ),
     )
 
 
 def _subsets(trace: Trace) -> Step:
-    sizes = _range(len(subset.passage_ids) for subset in trace.subsets)
+    sizes = range_text(len(subset.passage_ids) for subset in trace.subsets)
     named = "; ".join(f"{number}: {s.perspective}" for number, s in enumerate(trace.subsets, 1))
     note = (trace.partition_note,) if trace.partition_note else ()
     return Step(
@@ -104,8 +91,8 @@ def _subsets(trace: Trace) -> Step:
             ),
             *note,
             (
-                f"A draft reads its own subset only: prompts of {_range(d.prompt_tokens for d in trace.drafts)} "
-                "tokens."
+                f"A draft reads its own subset only: prompts of "
+                f"{range_text(draft.prompt_tokens for draft in trace.drafts)} tokens."
             ),
         ),
     )
@@ -119,12 +106,12 @@ def _drafts(trace: Trace) -> Step:
         title=f"{len(trace.drafts)} drafts are written side by side",
         sentences=(
             (
-                f"The drafter writes all {len(trace.drafts)} at once, a rationale and an answer each, shown here "
-                "at twice the speed of the run."
+                f"The drafter writes all {len(trace.drafts)} at once, a rationale and an answer each, shown "
+                "here at twice the speed of the run."
             ),
             (
-                f"Reading took until {time_text(first)}, when the first token came; then {written:,} tokens were "
-                f"written, and the last draft was complete after {time_text(_span(trace, 'draft').end_ms)}."
+                f"Reading took until {time_text(first)}, when the first token came; then {written:,} tokens "
+                f"were written, and the last draft was complete after {time_text(span_of(trace, 'draft').end_ms)}."
             ),
         ),
     )
@@ -143,12 +130,12 @@ def _scores(trace: Trace) -> Step:
         title="The verifier reads them all, and writes nothing",
         sentences=(
             (
-                f"In {_count(passes, 'pass', 'passes')} of {time_text(_took(trace, 'verify'))} it read "
+                f"In {count_text(passes, 'pass', 'passes')} of {time_text(took(trace, 'verify'))} it read "
                 f"all {len(trace.drafts)} drafts, {trace.usage.verifier.prompt_tokens:,} tokens."
             ),
             (
-                "A bar is a probability: how sure the drafter was of its words, how likely the verifier finds "
-                "them without the passages (self-contained), and how likely it says Yes when asked about the "
+                "A bar is a probability: how sure the drafter was of its words, how likely the verifier "
+                "finds them without the passages (self-contained), and how likely it says Yes when asked about the "
                 "rationale (self-reflection)."
             ),
             f"Combined: {told}.",
@@ -161,7 +148,7 @@ def _decision(trace: Trace) -> Step:
     winner, sides = winner_of(trace), trace.decision.sides
     if sides:
         end = (
-            f"The documents dispute this, so the answer names {_count(len(sides), 'side')}, each with its "
+            f"The documents dispute this, so the answer names {count_text(len(sides), 'side')}, each with its "
             "source and date; a number in brackets opens the passage in its document."
         )
     else:
@@ -178,13 +165,13 @@ def _votes(trace: Trace, winner: int | None) -> str:
     votes = votes_of(trace, winner)
     agree, differ = len(votes["agrees"]), len(votes["differs"])
     return (
-        f"{_count(agree, 'other draft').capitalize()} {'gives' if agree == 1 else 'give'} the same answer "
+        f"{count_text(agree, 'other draft').capitalize()} {'gives' if agree == 1 else 'give'} the same answer "
         f"and {differ or 'none'} another one; a number in brackets opens the passage in its document."
     )
 
 
 def _times(trace: Trace) -> Step:
-    draft, verify = _took(trace, "draft"), _took(trace, "verify")
+    draft, verify = took(trace, "draft"), took(trace, "verify")
     shares = (draft / trace.elapsed_ms, verify / trace.elapsed_ms)
     models = trace.environment.get("models", {})
     if models.get("drafter") == models.get("verifier"):
@@ -201,67 +188,9 @@ def _times(trace: Trace) -> Step:
         title="Where the time went, and what if",
         sentences=(
             (
-                f"Of {time_text(trace.elapsed_ms)}, writing the drafts took {shares[0]:.0%} and verifying them "
-                f"{shares[1]:.0%}. {speed}"
+                f"Of {time_text(trace.elapsed_ms)}, writing the drafts took {shares[0]:.0%} and verifying "
+                f"them {shares[1]:.0%}. {speed}"
             ),
-            f"Scores are kept, so another weighing decides at once and without a model: {_what_if(trace)}",
+            f"Scores are kept, so another weighing decides at once and without a model: {what_if(trace)}",
         ),
     )
-
-
-def _what_if(trace: Trace) -> str:
-    """What leaving one score out would change, computed as the Traces tab does."""
-    given = trace.config.get("weights", PRESETS["default"])
-    stays = []
-    for name, words in _SCORES.items():
-        if not given.get(name):
-            continue
-        weights = ScoreWeights(**{**given, name: 0.0})
-        try:
-            again = decide_again(trace, weights=weights)
-        except SpecragError:
-            continue  # nothing else counts in this run
-        if winner_of(again) != winner_of(trace) and winner_of(again):
-            return f"without {words}, draft {winner_of(again)} would have won."
-        stays.append(words)
-    return f"leave out any one of {', '.join(stays)}, and draft {winner_of(trace)} still wins."
-
-
-def _span(trace: Trace, name: str) -> Span:
-    return next(span for span in trace.spans if span.name == name)
-
-
-def _took(trace: Trace, name: str) -> float:
-    span = _span(trace, name)
-    return (span.end_ms or trace.elapsed_ms) - span.start_ms
-
-
-def _day(trace: Trace) -> str:
-    day = datetime.fromisoformat(trace.created_at)
-    return f"{day.day} {day:%B %Y}"
-
-
-def _model(trace: Trace) -> str:
-    """Who drafted and who verified."""
-    models = trace.environment.get("models", {})
-    drafter, verifier = _named(models.get("drafter", {})), _named(models.get("verifier", {}))
-    return (
-        f"{drafter} in both roles" if drafter == verifier else f"{drafter} drafting and {verifier} verifying"
-    )
-
-
-def _named(model: dict[str, object]) -> str:
-    parameters = model.get("parameters")
-    size = parameters_text(parameters) if isinstance(parameters, int) else ""
-    return f"{model.get('name', 'a model')}{f' ({size})' if size else ''}"
-
-
-def _count(number: int, one: str, many: str = "") -> str:
-    words = ("no", "one", "two", "three", "four", "five", "six", "seven", "eight")
-    told = words[number] if number < len(words) else f"{number:,}"
-    return f"{told} {one if number == 1 else many or one + 's'}"
-
-
-def _range(numbers: Iterable[int]) -> str:
-    found = sorted(numbers)
-    return f"{found[0]:,}" if found[0] == found[-1] else f"{found[0]:,} to {found[-1]:,}"
