@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from specrag import __version__
+from specrag.comparing import Comparisons
 from specrag.config import Settings, model_name
 from specrag.ingest.chunks.chunking import Chunker
 from specrag.ingest.index import Indexer
@@ -42,6 +43,7 @@ from specrag.retrieval.evidence import EvidenceScorer
 from specrag.retrieval.rerank import CrossEncoderReranker, Reranker
 from specrag.retrieval.retriever import Retriever
 from specrag.runs import Runs
+from specrag.tracing.comparisons import ComparisonStore
 from specrag.tracing.history import History
 from specrag.tracing.store import TraceStore
 from specrag.turnstile import Turnstile
@@ -279,6 +281,14 @@ class Parts:
     def history(self) -> History:
         """The kept runs as visitors may see them."""
         return History(self.traces, self.runs, self.settings)
+
+    @cached_property
+    def comparisons(self) -> Comparisons:
+        """The comparisons of this process."""
+        store = ComparisonStore(self.settings.home / "traces.db", most=self.settings.max_runs)
+        return Comparisons(
+            store=store, traces=self.traces, runs=self.runs, tools=self.tools, pipeline=self.pipeline
+        )
 
     def environment(
         self, *, drafter: LanguageModel | None = None, verifier: LanguageModel | None = None
