@@ -45,8 +45,8 @@ def _question(trace: Trace, events: int) -> Step:
         title="A question to the documents",
         sentences=(
             (
-                f"“{trace.question}” was put to the sample collection on {day_of(trace)}, with {models_of(trace)} "
-                f"on {device}."
+                f"“{trace.question}” was put to the sample collection on {day_of(trace)}, with "
+                f"{models_of(trace)} on {device}."
             ),
             (
                 f"What follows is that run as it was: the page draws it from its {events:,} recorded events, "
@@ -70,8 +70,8 @@ def _passages(trace: Trace) -> Step:
                 f"{number_text(best.score)}."
             ),
             (
-                f"The dots of a chip are the drafts that will read it; {len(read)} of {len(trace.passages)} are "
-                "read by at least one."
+                f"The dots of a chip are the drafts that will read it; {len(read)} of {len(trace.passages)} "
+                "are read by at least one."
             ),
         ),
     )
@@ -111,7 +111,8 @@ def _drafts(trace: Trace) -> Step:
             ),
             (
                 f"Reading took until {time_text(first)}, when the first token came; then {written:,} tokens "
-                f"were written, and the last draft was complete after {time_text(span_of(trace, 'draft').end_ms)}."
+                "were written, and the last draft was complete after "
+                f"{time_text(span_of(trace, 'draft').end_ms)}."
             ),
         ),
     )
@@ -135,8 +136,8 @@ def _scores(trace: Trace) -> Step:
             ),
             (
                 "A bar is a probability: how sure the drafter was of its words, how likely the verifier "
-                "finds them without the passages (self-contained), and how likely it says Yes when asked about the "
-                "rationale (self-reflection)."
+                "finds them without the passages (self-contained), and how likely it says Yes when asked about "
+                "the rationale (self-reflection)."
             ),
             f"Combined: {told}.",
         ),
@@ -148,8 +149,8 @@ def _decision(trace: Trace) -> Step:
     winner, sides = winner_of(trace), trace.decision.sides
     if sides:
         end = (
-            f"The documents dispute this, so the answer names {count_text(len(sides), 'side')}, each with its "
-            "source and date; a number in brackets opens the passage in its document."
+            f"The documents dispute this, so the answer names {count_text(len(sides), 'side')}, each with "
+            "its source and date; a number in brackets opens the passage in its document."
         )
     else:
         end = _votes(trace, winner)
@@ -165,8 +166,8 @@ def _votes(trace: Trace, winner: int | None) -> str:
     votes = votes_of(trace, winner)
     agree, differ = len(votes["agrees"]), len(votes["differs"])
     return (
-        f"{count_text(agree, 'other draft').capitalize()} {'gives' if agree == 1 else 'give'} the same answer "
-        f"and {differ or 'none'} another one; a number in brackets opens the passage in its document."
+        f"{count_text(agree, 'other draft').capitalize()} {'gives' if agree == 1 else 'give'} the same "
+        f"answer and {differ or 'none'} another one; a number in brackets opens the passage in its document."
     )
 
 
@@ -176,7 +177,7 @@ def _times(trace: Trace) -> Step:
     models = trace.environment.get("models", {})
     if models.get("drafter") == models.get("verifier"):
         speed = (
-            "Here the same small weights play both roles, so no speed-up can be expected; it comes where the "
+            "Here the same small weights play both roles, so no speed-up can be expected; it can come where the "
             "verifier is many times larger than the drafter, and the bench command measures it."
         )
     else:
