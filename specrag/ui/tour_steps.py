@@ -136,8 +136,8 @@ def _scores(trace: Trace) -> Step:
             ),
             (
                 "A bar is a probability: how sure the drafter was of its words, how likely the verifier "
-                "finds them without the passages (self-contained), and how likely it says Yes when asked about "
-                "the rationale (self-reflection)."
+                "finds them without the passages (self-contained), and how likely it says Yes when asked "
+                "about the rationale (self-reflection)."
             ),
             f"Combined: {told}.",
         ),
@@ -177,8 +177,8 @@ def _times(trace: Trace) -> Step:
     models = trace.environment.get("models", {})
     if models.get("drafter") == models.get("verifier"):
         speed = (
-            "Here the same small weights play both roles, so no speed-up can be expected; it can come where the "
-            "verifier is many times larger than the drafter, and the bench command measures it."
+            "Here the same small weights play both roles, so no speed-up can be expected; it can come where "
+            "the verifier is many times larger than the drafter, and the bench command measures it."
         )
     else:
         speed = (
