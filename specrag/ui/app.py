@@ -25,7 +25,7 @@ from specrag.startup import Startup, StartupState
 from specrag.terminal import bar, say
 from specrag.ui import acts, endpoints, tour
 from specrag.ui.live import header
-from specrag.ui.tabs import ask, documents, exports, viewer
+from specrag.ui.tabs import ask, documents, exports, traces, viewer
 from specrag.ui.theme import CSS_PATH, theme
 from specrag.ui.who import VisitorCookie, login_of
 
@@ -33,6 +33,7 @@ LAYOUT_CSS = CSS_PATH.with_name("layout.css")
 DOCUMENTS_CSS = CSS_PATH.with_name("documents.css")
 VIEWER_CSS = CSS_PATH.with_name("viewer.css")
 TOUR_CSS = CSS_PATH.with_name("tour.css")
+TRACES_CSS = CSS_PATH.with_name("traces.css")
 ON_LOAD = (Path(__file__).parent / "page.js").read_text(encoding="utf-8")
 _LOOK_S = 0.5
 """How often the main thread looks whether it is to stop."""
@@ -51,17 +52,19 @@ def build_app(startup: Startup) -> gr.Blocks:
             top = gr.HTML(header(startup, SAMPLE), elem_id="sr-header", apply_default_css=False)
             tour.tools()
         act = acts.channel()
-        with gr.Tabs(elem_id="sr-tabs"):
+        with gr.Tabs(elem_id="sr-tabs") as tabs:
             with gr.Tab("Ask", id="ask"):
                 ask_tab = ask.build(startup)
                 tour.stage()
+            traces_tab = traces.build(startup)
             with gr.Tab("Documents", id="documents"):
                 documents_tab = documents.build(startup)
         sheet = viewer.build()
         endpoints.wire(startup)  # first: a listener of the page that is called `ask` would take the name
-        ask.wire(page, ask_tab, startup, top)
+        ask.wire(page, ask_tab, startup, top, act)
         documents.wire(page, documents_tab, startup, ask_tab, top, act)
         tour.wire(page)
+        traces.wire(page, traces_tab, startup, act, ask_tab, tabs)
         viewer.wire(page, sheet, startup, act, documents_tab.panel.picker)
     page.queue(default_concurrency_limit=VISITORS, max_size=4 * VISITORS)
     return page
@@ -73,7 +76,7 @@ def launch_options(settings: Settings, startup: Startup) -> dict[str, Any]:
         "server_name": settings.host,
         "server_port": settings.port,
         "theme": theme(),
-        "css_paths": [CSS_PATH, LAYOUT_CSS, DOCUMENTS_CSS, VIEWER_CSS, TOUR_CSS],
+        "css_paths": [CSS_PATH, LAYOUT_CSS, DOCUMENTS_CSS, VIEWER_CSS, TOUR_CSS, TRACES_CSS],
         "js": ON_LOAD,
         "max_file_size": settings.max_file_mb * 2**20,  # gradio says it in units of 1,024
         "app_kwargs": {

@@ -4,6 +4,7 @@ The form is plain HTML and never sent anew, so that nothing takes away what is b
 its fields as JSON into a hidden box. Anybody can write anything there; whatever is unknown counts as empty.
 """
 
+import hashlib
 import json
 from datetime import datetime
 from typing import Any, Final, get_args
@@ -59,6 +60,11 @@ def filter_of(text: object) -> RunFilter:
 def is_empty(wanted: RunFilter) -> bool:
     """Whether a filter lets everything through."""
     return wanted == RunFilter()
+
+
+def mark_of(wanted: RunFilter) -> str:
+    """Tells one filter from another: what is to be deleted is what was looked at when it was asked for."""
+    return hashlib.sha256(repr(wanted).encode("utf-8", "replace")).hexdigest()[:16]
 
 
 def filter_form() -> str:

@@ -15,9 +15,9 @@ from specrag.ui.listing import SHOWN, Leaf
 from specrag.ui.markup import render
 from specrag.ui.options import PIPELINES
 from specrag.ui.sentences import counted, status_text
-from specrag.ui.trace_filter import DECISIONS, RATINGS, is_empty
+from specrag.ui.trace_filter import DECISIONS, RATINGS, is_empty, mark_of
 
-_LOOKS: Final = {
+SIGNS: Final = {
     "selected": "●",
     "synthesised": "◆",
     "disputed": "⚡",
@@ -118,25 +118,31 @@ def runs_list(
     live: Sequence[Live] = (),
     now: datetime,
     focus: str = "",
+    focus_on: str = "",
+    forget: str = "",
 ) -> str:
     """One page of the list with what can be done; `total` counts all runs that this visitor may see.
 
-    `focus` is a word that is new whenever the list wants the focus of the keyboard.
+    `focus` is a word that is new whenever the list wants the focus of the keyboard, which goes to the run
+    `focus_on` if that is in it; `forget` is new whenever what was ticked is gone.
     """
     return render(
         "traces_list",
         page=page,
         total=total,
         searched=not is_empty(wanted),
+        mark=mark_of(wanted),
         count=count_text(total, page, wanted),
         live=live,
         focus=focus,
+        focus_on=focus_on if focus_on in {run.run_id for run in page.rows} else "",
+        forget=forget,
         now=now,
         ago=ago,
         moment=moment_text,
         pipelines=PIPELINES,
         decisions=DECISIONS,
-        signs=_LOOKS,
+        signs=SIGNS,
         ratings=RATINGS,
         outcome=outcome_of,
         counted=counted,

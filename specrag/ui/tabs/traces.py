@@ -1,0 +1,182 @@
+"""The Traces tab: the runs that were asked, one of them opened, or two compared.
+
+Layout and wiring only. What is shown is drawn in `traces_board.py`, what a visitor does is handled in
+`traces_events.py`; both speak of values by the names of `TracesTab`.
+"""
+
+import asyncio
+from collections.abc import AsyncGenerator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
+
+import gradio as gr
+
+from specrag.startup import Startup
+from specrag.tracing.history import COMMENT_LENGTH
+from specrag.ui import cards
+from specrag.ui.tabs.ask import AskTab
+from specrag.ui.tabs.traces_desk import Values, View
+from specrag.ui.tabs.traces_events import Events
+from specrag.ui.trace_filter import filter_form
+
+TAB: Final = "traces"
+ON_LOAD: Final = (Path(__file__).parents[1] / "traces.js").read_text(encoding="utf-8")
+_REMEMBER: Final = """(id) => {
+  const url = new URL(window.location);
+  if ((url.searchParams.get("trace") || "") === id) return;
+  if (id) url.searchParams.set("trace", id); else url.searchParams.delete("trace");
+  window.history.replaceState(null, "", url);
+}"""
+_WAIT_S: Final = 0.5
+_ID_LENGTH: Final = 40
+Updates = dict[Any, Any]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TracesTab:
+    """The components that events read and write."""
+
+    place: gr.Tab
+    message: gr.HTML
+    wanted: gr.Textbox
+    ticked: gr.Textbox
+    runs: gr.HTML
+    head: gr.HTML
+    comment: gr.Textbox
+    save: gr.Button
+    link: gr.HTML
+    without_texts: gr.Checkbox
+    formats: gr.HTML
+    run_id: gr.Textbox
+    """The run whose detail is shown; empty shows nothing."""
+    diff: gr.HTML
+    view: gr.State
+
+
+def build(_startup: Startup) -> TracesTab:
+    """Lay the tab out, within the tabs of the page."""
+    with gr.Tab("Traces", id=TAB) as place, gr.Column(elem_id="sr-traces"):
+        message = gr.HTML(elem_id="sr-traces-message", apply_default_css=False)
+        wanted = gr.Textbox(visible="hidden", elem_id="sr-traces-wanted", label="Wanted")
+        ticked = gr.Textbox(visible="hidden", elem_id="sr-traces-ticked", label="Ticked")
+        run_id = gr.Textbox(visible="hidden", elem_id="sr-trace-id", label="Opened run")
+        with gr.Column(elem_id="sr-traces-list"):
+            gr.HTML(filter_form(), elem_id="sr-traces-form", apply_default_css=False)
+            runs = gr.HTML(elem_id="sr-runs", apply_default_css=False)
+        with gr.Column(elem_id="sr-traces-run"):
+            head = gr.HTML(elem_id="sr-trace-head", apply_default_css=False)
+            with gr.Row(elem_id="sr-trace-comment-row"):
+                comment = gr.Textbox(
+                    label="Comment on the answer (optional)",
+                    max_length=COMMENT_LENGTH,
+                    lines=1,
+                    max_lines=4,
+                    elem_id="sr-trace-comment",
+                )
+                save = gr.Button("Save", size="sm", elem_id="sr-trace-comment-save", min_width=80, scale=0)
+            with gr.Accordion("Share and export", open=False, elem_id="sr-trace-share"):
+                link = gr.HTML(elem_id="sr-trace-link", apply_default_css=False)
+                without = gr.Checkbox(label="Leave texts out of the file", elem_id="sr-trace-without")
+                formats = gr.HTML(elem_id="sr-trace-formats", apply_default_css=False)
+        diff = gr.HTML(elem_id="sr-traces-diff", apply_default_css=False)
+        view = gr.State(View())
+    return TracesTab(
+        place=place,
+        message=message,
+        wanted=wanted,
+        ticked=ticked,
+        runs=runs,
+        head=head,
+        comment=comment,
+        save=save,
+        link=link,
+        without_texts=without,
+        formats=formats,
+        run_id=run_id,
+        diff=diff,
+        view=view,
+    )
+
+
+def wire(  # noqa: PLR0917 - the page's parts, each of another type
+    page: gr.Blocks, tab: TracesTab, startup: Startup, act: gr.Textbox, asking: AskTab, tabs: gr.Tabs
+) -> None:
+    """Connect the tab's events."""
+    _Wiring(tab, startup, asking, tabs).wire(page, act)
+
+
+class _Wiring:
+    """Gradio's side of every event: inputs become a desk, values become updates."""
+
+    def __init__(self, tab: TracesTab, startup: Startup, _asking: AskTab, tabs: gr.Tabs) -> None:
+        self._tab = tab
+        self._tabs = tabs
+        self._startup = startup
+        self._events = Events(startup, {})
+
+    def wire(self, page: gr.Blocks, act: gr.Textbox) -> None:
+        tab = self._tab
+        where = [tab.wanted, tab.ticked, tab.without_texts, tab.view]
+        quiet: dict[str, Any] = {
+            "outputs": self._outputs(),
+            "show_progress": "hidden",
+            "api_visibility": "private",
+        }
+        page.load(None, None, None, js=ON_LOAD, api_visibility="private")
+        page.load(self._load, where, **quiet)
+        tab.place.select(self._look, where, **quiet)
+        act.input(self._act, [act, *where], trigger_mode="multiple", **quiet)
+        tab.wanted.input(self._search, where, trigger_mode="always_last", **quiet)
+        gr.on([tab.save.click, tab.comment.submit], self._comment, [tab.comment, *where], **quiet)
+        tab.run_id.change(None, tab.run_id, None, js=_REMEMBER, api_visibility="private")
+
+    async def _load(self, request: gr.Request, *inputs: Any) -> AsyncGenerator[Updates]:
+        """Open the run of the address, once the program is ready."""
+        run_id = str(request.query_params.get("trace", ""))[:_ID_LENGTH]
+        if not run_id:
+            yield self._nothing()
+            return
+        async for update in self._starting():
+            yield update
+        desk = self._events.desk(inputs, request)
+        view, values = await asyncio.to_thread(self._events.linked, desk, run_id)
+        yield self._updates(view, {**values, "tab": True})
+
+    async def _look(self, request: gr.Request, *inputs: Any) -> AsyncGenerator[Updates]:
+        async for update in self._starting():
+            yield update
+        desk = self._events.desk(inputs, request)
+        yield self._updates(*await asyncio.to_thread(self._events.look, desk))
+
+    async def _starting(self) -> AsyncGenerator[Updates]:
+        """How far the program is, until it is ready or cannot be."""
+        while not (state := self._startup.state).ready and not state.failed:
+            yield {self._tab.message: cards.notice("info", state.message)}
+            await asyncio.to_thread(self._startup.wait, _WAIT_S)
+
+    def _search(self, request: gr.Request, *inputs: Any) -> Updates:
+        return self._updates(*self._events.search(self._events.desk(inputs, request)))
+
+    def _act(self, request: gr.Request, text: str, *inputs: Any) -> Updates:
+        told = self._events.act(self._events.desk(inputs, request), text)
+        return self._nothing() if told is None else self._updates(*told)
+
+    def _comment(self, request: gr.Request, text: object, *inputs: Any) -> Updates:
+        return self._updates(*self._events.comment(self._events.desk(inputs, request), text))
+
+    def _outputs(self) -> list[Any]:
+        return [*(getattr(self._tab, name) for name in TracesTab.__slots__ if name != "place"), self._tabs]
+
+    def _nothing(self) -> Updates:
+        """An answer that changes nothing; Gradio takes none at all for one that empties the page."""
+        return {self._tab.message: gr.skip()}
+
+    def _updates(self, view: View, values: Values) -> Updates:
+        updates: Updates = {self._tab.view: view}
+        for name, value in values.items():
+            if name == "tab":
+                updates[self._tabs] = gr.Tabs(selected=TAB)
+            else:
+                updates[getattr(self._tab, name)] = gr.update(value=value)
+        return updates
