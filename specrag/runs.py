@@ -9,6 +9,7 @@ import asyncio
 import logging
 from collections import OrderedDict
 from collections.abc import AsyncGenerator, Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import aclosing
 from dataclasses import replace
 
@@ -58,6 +59,8 @@ class Runs:
         self._abandoned_s = abandoned_s
         self._live: OrderedDict[str, _Run] = OrderedDict()
         self._loop: asyncio.AbstractEventLoop | None = None
+        # of its own: threads that wait for runs to stop must not take those that keep them
+        self._keepers = ThreadPoolExecutor(2, thread_name_prefix="specrag-keep")
 
     @property
     def active(self) -> int:
@@ -176,7 +179,8 @@ class Runs:
             log.cancel(run.stop_reason)
         try:
             # not `to_thread`: the task that it makes may be cancelled by the loop's end before it begins
-            kept = await asyncio.shield(asyncio.get_running_loop().run_in_executor(None, self._keep, run))
+            keeping = asyncio.get_running_loop().run_in_executor(self._keepers, self._keep, run)
+            kept = await asyncio.shield(keeping)
         except SpecragError:
             _log.exception("run %s could not be kept", request.run_id)
         else:

@@ -1,0 +1,85 @@
+"""Endpoints that take a run further: decide it again, run it again from a step, compare pipelines."""
+
+import asyncio
+from typing import Any, Final
+
+from specrag.build import Parts
+from specrag.config import Settings
+from specrag.forking import fork as forked
+from specrag.forking import settings_of
+from specrag.library.visitors import Visitor
+from specrag.overrides import for_one_run
+from specrag.redecide import decide_again
+from specrag.tracing.codec import to_dict
+from specrag.tracing.trace import Trace
+from specrag.types import StepName
+from specrag.ui.endpoints.asking import finished
+
+
+def what_if(  # noqa: PLR0917 - gradio passes what a program names
+    parts: Parts,
+    who: Visitor,
+    run_id: str,
+    weights: dict[str, float] | None = None,
+    threshold: float | None = None,
+    pool: bool | None = None,
+    drafts: int | None = None,
+) -> dict[str, Any]:
+    """A run as it would have been decided under other settings; no model runs, and nothing is kept.
+
+    Example: `Client(url).predict("1c0ffee15bad", {"relevance": 0.0}, api_name="/what_if")["decision"]`.
+
+    `weights` of draft, self_containment, self_reflection, grounded and relevance; those that are left out are
+    as in the run. `threshold`: 0 to 1. `pool`: whether equal answers add up. `drafts`: the first so many.
+    """
+    trace = parts.history.trace(who, run_id)
+    return to_dict(
+        decide_again(
+            trace,
+            weights=None if weights is None else _settings(parts, trace, {"weights": weights}).weights,
+            threshold=threshold,
+            pool=pool,
+            drafts=drafts,
+        )
+    )
+
+
+async def fork(  # noqa: PLR0917 - gradio passes what a program names
+    parts: Parts,
+    who: Visitor,
+    run_id: str,
+    step: StepName,
+    question: str | None = None,
+    settings: dict[str, Any] | None = None,
+) -> dict[str, Any]:
+    """Run again from a step on, with what came before it taken over; returns the trace of the new run.
+
+    Example: `Client(url).predict("1c0ffee15bad", "partition", settings={"drafts": 2}, api_name="/fork")`.
+
+    `step`: retrieve, partition, draft, verify or decide. `question`: another one, from retrieve on only.
+    `settings`: those that differ from the first run, as partition, drafts, passages_per_draft, seed,
+    decision, preset, weights or threshold.
+    """
+    trace = await asyncio.to_thread(parts.history.trace, who, run_id)
+    request = forked(trace, step, question=question)
+    if request.given is None:
+        await asyncio.to_thread(parts.library.check_readable, who, request.collection)
+    pipeline = parts.pipeline(trace.pipeline, _settings(parts, trace, settings or {}))
+    return to_dict(await finished(parts, who, pipeline, request))
+
+
+ENDPOINTS: Final = (what_if, fork)
+
+
+def _settings(parts: Parts, trace: Trace, given: dict[str, Any]) -> Settings:
+    """The settings of a run with some replaced. Weights may be given in part; a preset brings all of them.
+
+    Raises:
+        UsageError: a name is unknown, or a value is out of range.
+    """
+    before = settings_of(trace)
+    if "preset" in given:
+        before.pop("weights", None)
+    elif isinstance(given.get("weights"), dict):
+        given = {**given, "weights": {**before.get("weights", {}), **given["weights"]}}
+    return for_one_run(parts.settings, {**before, **given})
