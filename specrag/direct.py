@@ -16,6 +16,7 @@ from specrag.events import Answered, AnswerToken, Decided, Event, UsageCounted
 from specrag.models.base import Begin, Conversation, End, LanguageModel, Line, Output, Piece, Read
 from specrag.prompts import ANSWER_LABEL, direct_conversation
 from specrag.scoring import geometric_mean
+from specrag.sent import read_events
 from specrag.text import is_abstention, is_hollow, without_citations
 from specrag.timeline import Timeline
 from specrag.types import Answer, Decision, Passage, Role
@@ -53,7 +54,8 @@ async def write_answer(
     """
     lines = (Line(part="answer", max_tokens=max_tokens, label=ANSWER_LABEL),)
     pieces: list[Piece] = []
-    prompt_tokens = 0
+    sent: Begin | None = None
+    step = "fallback" if decision.kind == "fallback" else "answer"
     why, read = decision.reason, passages
     async with aclosing(
         fitting(model, lambda kept: direct_conversation(question, kept, notes), passages, lines)
@@ -66,9 +68,10 @@ async def write_answer(
                     read = passages[: output.kept]
                     yield Decided(at_ms=timeline.now(), decision=decision)
                 case Begin():
-                    prompt_tokens = output.prompt_tokens
-                case Read():
-                    yield UsageCounted(at_ms=timeline.now(), role=role, prompt_tokens=prompt_tokens)
+                    sent = output
+                case Read() if sent is not None:
+                    for event in read_events(sent, timeline, role=role, step=step):
+                        yield event
                 case Piece():
                     pieces.append(output)
                     yield AnswerToken(at_ms=timeline.now(), text=output.text, logprob=output.logprob)

@@ -17,6 +17,7 @@ from specrag.errors import ModelError
 from specrag.events import Answered, AnswerToken, Decided, Event, UsageCounted
 from specrag.models.base import Begin, Conversation, End, LanguageModel, Line, Piece, Read
 from specrag.prompts import SYNTHESIS_LABEL, synthesis_conversation
+from specrag.sent import read_events
 from specrag.text import cited_numbers, is_abstention, is_hollow, normalise_answer, without_citations
 from specrag.timeline import Timeline
 from specrag.types import Answer, Decision, Draft, Passage
@@ -40,15 +41,17 @@ async def synthesise(
     conversation = synthesis_prompt(question, drafts, ruling, passages)
     lines = (Line(part="answer", max_tokens=max_tokens, label=SYNTHESIS_LABEL),)
     pieces: list[str] = []
-    prompt_tokens, written, error = 0, 0, None
+    sent: Begin | None = None
+    written, error = 0, None
     try:
         async with aclosing(model.generate([conversation], lines)) as outputs:
             async for _, output in outputs:
                 match output:
                     case Begin():
-                        prompt_tokens = output.prompt_tokens
-                    case Read():
-                        yield UsageCounted(at_ms=timeline.now(), role="verifier", prompt_tokens=prompt_tokens)
+                        sent = output
+                    case Read() if sent is not None:
+                        for event in read_events(sent, timeline, role="verifier", step="synthesise"):
+                            yield event
                     case Piece():
                         pieces.append(output.text)
                         yield AnswerToken(at_ms=timeline.now(), text=output.text, logprob=output.logprob)

@@ -16,7 +16,8 @@ from specrag.errors import ContextTooLong, ModelError
 from specrag.models.base import LanguageModel, ScoreRequest, TokenScores
 from specrag.prompts import REFLECTION_CHOICE, grounded_conversation, verify_conversation
 from specrag.scoring import groundedness, self_containment, self_reflection
-from specrag.types import Draft, Part, Passage, RoleUsage, TokenLogprob, Verdict
+from specrag.sent import plain, prompt_of
+from specrag.types import Draft, Part, Passage, Prompt, RoleUsage, TokenLogprob, Verdict
 
 UNREADABLE = "The verifier cannot read this draft:"
 """How the error of a draft begins that is too long for the verifier."""
@@ -29,6 +30,8 @@ class Verification:
     verdicts: tuple[Verdict, ...] = ()
     """In the order of the drafts; without the verifier's scores where it failed altogether."""
     usage: RoleUsage = field(default_factory=RoleUsage)
+    prompts: tuple[Prompt, ...] = ()
+    """What it read; their tokens add up to those of `usage`."""
     unread: Mapping[str, str] = field(default_factory=dict)
     """Subset ids of drafts that alone are too long for the verifier, with the sentence that says so."""
     note: str | None = None
@@ -66,9 +69,15 @@ async def verify_drafts(
 
 
 async def _in_one_pass(model: LanguageModel, question: str, drafts: Sequence[Draft]) -> Verification:
-    results = await _score(model, [_request(question, draft) for draft in drafts])
+    requests = [_request(question, draft) for draft in drafts]
+    results = await _score(model, requests)
     verdicts = tuple(_verdict(draft, scores, None) for draft, scores in zip(drafts, results, strict=True))
-    return Verification(verdicts=verdicts, usage=_usage(results), note=_notes(results))
+    return Verification(
+        verdicts=verdicts,
+        usage=_usage(results),
+        prompts=_prompts(drafts, requests, results),
+        note=_notes(results),
+    )
 
 
 async def _with_passages(
@@ -98,29 +107,38 @@ async def _with_passages(
         _verdict(draft, scores, grounded)
         for draft, scores, grounded in zip(drafts, results[:half], results[half:], strict=True)
     )
-    return Verification(verdicts=verdicts, usage=_usage(results), note=_notes(results))
+    return Verification(
+        verdicts=verdicts,
+        usage=_usage(results),
+        prompts=_prompts([*drafts, *drafts], requests, results),
+        note=_notes(results),
+    )
 
 
 async def _one_by_one(model: LanguageModel, question: str, drafts: Sequence[Draft]) -> Verification:
     """A draft is too long, and nobody knows which: a pass for each finds out."""
     verdicts: list[Verdict] = []
     results: list[TokenScores] = []
+    prompts: tuple[Prompt, ...] = ()
     unread: dict[str, str] = {}
     for draft in drafts:
+        request = _request(question, draft)
         try:
-            (scores,) = await _score(model, [_request(question, draft)])
+            (scores,) = await _score(model, [request])
         except ContextTooLong as error:
             unread[draft.subset_id] = f"{UNREADABLE} {error}"
             continue
         except ModelError as error:
             return _not_verified(drafts, str(error))
         results.append(scores)
+        prompts += _prompts([draft], [request], [scores])
         verdicts.append(_verdict(draft, scores, None))
     if not verdicts:
         return _not_verified(drafts, next(iter(unread.values())))
     return Verification(
         verdicts=tuple(verdicts),
         usage=replace(_usage(results), forward_passes=len(results)),
+        prompts=prompts,
         unread=unread,
         note=_notes(results),
     )
@@ -147,6 +165,7 @@ def joined(parts: Sequence[Verification]) -> Verification:
             prompt_tokens=sum(part.usage.prompt_tokens for part in parts),
             forward_passes=sum(part.usage.forward_passes for part in parts),
         ),
+        prompts=tuple(prompt for part in parts for prompt in part.prompts),
         unread={subset_id: why for part in parts for subset_id, why in part.unread.items()},
         note=" ".join(notes) or None,
         failed=any(part.failed for part in parts),
@@ -163,6 +182,22 @@ async def _score(model: LanguageModel, requests: Sequence[ScoreRequest]) -> list
 def _request(question: str, draft: Draft) -> ScoreRequest:
     return ScoreRequest(
         conversation=verify_conversation(question, draft.rationale, draft.answer), choice=REFLECTION_CHOICE
+    )
+
+
+def _prompts(
+    drafts: Sequence[Draft], requests: Sequence[ScoreRequest], results: Sequence[TokenScores]
+) -> tuple[Prompt, ...]:
+    """What the verifier read of each draft: its branch of the token tree from the root on."""
+    return tuple(
+        prompt_of(
+            scores.prompt or plain(request.conversation),
+            scores.prompt_tokens,
+            role="verifier",
+            step="verify",
+            draft=draft.subset_id,
+        )
+        for draft, request, scores in zip(drafts, requests, results, strict=True)
     )
 
 

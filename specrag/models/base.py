@@ -114,6 +114,8 @@ class TokenScores:
     choice: dict[str, float]
     """Option to the summed probability of its spellings, before normalising over the options."""
     prompt_tokens: int
+    prompt: str = ""
+    """What was read, special tokens included; empty where a model does not tell."""
     notes: tuple[str, ...] = ()
     """What is not known, or not exactly, and why, one sentence each."""
 

@@ -217,7 +217,8 @@ class LocalModel:
             probabilities = torch.softmax(logits[row_of[len(item.ids) - 1]].float(), dim=-1)
             for option, tokens in self._first_tokens(choice).items():
                 chosen[option] = float(sum(float(probabilities[token]) for token in tokens))
-        return TokenScores(spans=spans, choice=chosen, prompt_tokens=len(item.ids))
+        prompt = self._tokenizer.decode(item.ids)
+        return TokenScores(spans=spans, choice=chosen, prompt_tokens=len(item.ids), prompt=prompt)
 
     def _first_tokens(self, choice: Choice) -> dict[str, set[int]]:
         """First tokens of each option's spellings, without those that begin several options."""

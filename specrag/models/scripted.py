@@ -92,7 +92,8 @@ class ScriptedModel:
         text = _text(request.conversation)
         yes = self._judge(text)
         choice = {"yes": yes, "no": 1 - yes} if request.choice else {}
-        return TokenScores(spans=spans, choice=choice, prompt_tokens=len(_TOKEN.findall(text)))
+        tokens = len(_TOKEN.findall(text))
+        return TokenScores(spans=spans, choice=choice, prompt_tokens=tokens, prompt=text)
 
 
 def _text(conversation: Conversation) -> str:

@@ -19,6 +19,7 @@ from specrag.models.base import Begin, End, Line, Piece, Read
 from specrag.pipelines.base import Request, Tools, as_run
 from specrag.pipelines.steps import Retrieval, answer_from_all, counted, joined
 from specrag.prompts import NOTE_LABEL, QUERY_LABEL, hop_conversation
+from specrag.sent import read_events
 from specrag.text import is_hollow, normalise_answer
 from specrag.timeline import Timeline
 from specrag.types import Decision, Hop, Part, Passage, PipelineName
@@ -129,7 +130,8 @@ class _Search:
         span = t.start("note", parent)
         yield span
         written: dict[Part, str] = {"note": "", "query": ""}
-        prompt_tokens, read = 0, len(found)
+        sent: Begin | None = None
+        read = len(found)
         outputs = fitting(
             self._tools.verifier,
             lambda kept: hop_conversation(self._question, kept, self.notes),
@@ -142,9 +144,10 @@ class _Search:
                     case Shortened():
                         read = output.kept
                     case Begin():
-                        prompt_tokens = output.prompt_tokens
-                    case Read():
-                        yield UsageCounted(at_ms=t.now(), role="verifier", prompt_tokens=prompt_tokens)
+                        sent = output
+                    case Read() if sent is not None:
+                        for event in read_events(sent, t, role="verifier", step="note"):
+                            yield event
                     case Piece():
                         written[output.part] += output.text
                         yield HopToken(

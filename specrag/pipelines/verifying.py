@@ -10,7 +10,7 @@ import asyncio
 from collections.abc import AsyncGenerator, Mapping, Sequence
 from dataclasses import replace
 
-from specrag.events import DraftFinished, DraftsVerified, Event, SpanStarted, UsageCounted
+from specrag.events import DraftFinished, DraftsVerified, Event, PromptSent, SpanStarted, UsageCounted
 from specrag.models.base import LanguageModel
 from specrag.pipelines.steps import taken_over
 from specrag.retrieval.evidence import Evidence
@@ -143,6 +143,7 @@ class Verifying:
 
     def _told(self, verified: Verification) -> list[Event]:
         return [
+            *(PromptSent(at_ms=self._t.now(), prompt=prompt) for prompt in verified.prompts),
             DraftsVerified(at_ms=self._t.now(), verdicts=self._with_relevance(verified.verdicts)),
             UsageCounted(
                 at_ms=self._t.now(),

@@ -9,6 +9,7 @@ import asyncio
 import threading
 from collections.abc import AsyncGenerator, Sequence
 from contextlib import aclosing, suppress
+from dataclasses import replace
 from typing import Any
 
 from specrag.errors import ContextTooLong, ModelError
@@ -199,7 +200,8 @@ class ServerModel:
     async def _score(self, requests: Sequence[ScoreRequest]) -> list[TokenScores]:
         vocabulary = await self._vocabulary()
         await self._prefetch([request.conversation for request in requests])
-        rendered = [(await vocabulary.render(request.conversation))[1] for request in requests]
+        read = [await vocabulary.render(request.conversation) for request in requests]
+        rendered = [item for _, item in read]
         self._check(max(len(item.ids) for item in rendered), 1)
         options = [await first_tokens(request.choice, vocabulary) for request in requests]
         wanted = sorted({token for option in options for tokens in option.values() for token in tokens})
@@ -211,8 +213,8 @@ class ServerModel:
             texts = {token: await vocabulary.decode([token]) for token in wanted}
             readings = [numbered(reading, texts) for reading in readings]
         return [
-            scores_of(item, reading, option, notes)
-            for item, reading, option in zip(rendered, readings, options, strict=True)
+            replace(scores_of(item, reading, option, notes), prompt=text)
+            for (text, item), reading, option in zip(read, readings, options, strict=True)
         ]
 
     # plumbing
