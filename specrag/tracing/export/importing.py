@@ -1,0 +1,127 @@
+"""A run from a file that somebody else may have made.
+
+The file is taken apart in steps, each of which can only refuse: its size, its JSON, how much it holds, the
+type of every field, and whether a run can have been so. Its events are taken only if they tell the story of
+its trace; else they are made anew, since a replay must not show another run than the one that was opened.
+What a newer version has added is left out and never shown.
+"""
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import Any, Final
+
+from pydantic_core import from_json as parse
+
+from specrag import events as e
+from specrag.errors import TraceError
+from specrag.tracing.codec import event_of, from_dict
+from specrag.tracing.export.bounds import BYTES, check_size, check_values
+from specrag.tracing.export.events_of import events_of
+from specrag.tracing.export.sound import LETTERS, TOKENS, check_sound
+from specrag.tracing.trace import Trace, fold
+
+_MOST: Final = {e.SpanStarted: 2000, e.SpanEnded: 2000, e.PromptSent: 1000, e.HopStarted: 100, e.Queued: 5000}
+"""Of those events whose folding takes time by the square; of all others `ITEMS` in the file are enough."""
+
+
+def import_file(path: str | Path) -> tuple[Trace, tuple[e.Event, ...]]:
+    """The run in a file; a file that is too long is not read at all.
+
+    Raises:
+        TraceError: the file cannot be read, or as `import_run`.
+    """
+    try:
+        with Path(path).open("rb") as file:
+            data = file.read(BYTES + 1)
+    except OSError as error:
+        raise TraceError(f"The trace {path} cannot be read: {error.strerror}.") from error
+    return import_run(data)
+
+
+def import_run(data: bytes) -> tuple[Trace, tuple[e.Event, ...]]:
+    """The trace and the events of an exported run.
+
+    Raises:
+        TraceError: the file is no run that has ended, in one sentence that names the first thing wrong.
+    """
+    document = _document(data)
+    trace = read_trace(document)
+    if trace.status == "running":
+        raise TraceError("This run had not ended when it was exported; export it again when it has.")
+    return trace, _events(trace, document.get("events"))
+
+
+def read_trace(document: dict[str, Any]) -> Trace:
+    """The trace in a parsed file.
+
+    Raises:
+        TraceError: as `import_run`.
+    """
+    trace = from_dict({name: value for name, value in document.items() if name != "events"})
+    check_sound(trace)
+    return trace
+
+
+def _document(data: bytes) -> dict[str, Any]:
+    check_size(data)
+    try:
+        document = parse(data.removeprefix(b"\xef\xbb\xbf"), allow_inf_nan=False, cache_strings="keys")
+    except ValueError as error:
+        raise TraceError(f"This file is not JSON as a run is exported: {str(error)[:200]}.") from error
+    if not isinstance(document, dict):
+        raise TraceError("This file is JSON, and not a run: it does not begin with an object.")
+    check_values(document)
+    return document
+
+
+def _events(trace: Trace, rows: Any) -> tuple[e.Event, ...]:
+    told = tuple(_read(rows)) if isinstance(rows, list) else ()
+    return told if told and _is_story_of(trace, told) else events_of(trace)
+
+
+def _read(rows: Sequence[Any]) -> Iterable[e.Event]:
+    for row in rows:
+        match row:
+            case [str(name), dict(fields)]:
+                try:
+                    yield event_of(name, fields)
+                except KeyError:  # of a newer version
+                    continue
+            case _:
+                raise TraceError("An event of this run is wrong: it is not a name with fields.")
+
+
+def _is_story_of(trace: Trace, events: Sequence[e.Event]) -> bool:
+    times = [event.at_ms for event in events]
+    if times != sorted(times) or times[0] < 0 or not _is_foldable(events):
+        return False
+    try:
+        return fold(events) == trace
+    except (ValueError, AttributeError, RuntimeError, StopIteration):  # a draft or a text that is not there
+        return False
+
+
+def _is_foldable(events: Sequence[e.Event]) -> bool:
+    """Whether folding takes moments: texts grow token by token, and each time they are copied."""
+    kinds, counts, letters = Counter(map(type, events)), Counter[str](), Counter[str]()
+    for event in events:
+        if isinstance(event, e.DraftToken | e.HopToken | e.AnswerToken):
+            key = _text_of(event)
+            counts[key] += 1
+            letters[key] += len(event.text)
+    return (
+        all(kinds[kind] <= most for kind, most in _MOST.items())
+        and max(counts.values(), default=0) <= TOKENS
+        and max(letters.values(), default=0) <= LETTERS
+    )
+
+
+def _text_of(token: e.DraftToken | e.HopToken | e.AnswerToken) -> str:
+    match token:
+        case e.DraftToken():
+            return f"draft {token.subset_id}"
+        case e.HopToken():
+            return f"hop {token.number}"
+        case e.AnswerToken():
+            return "answer"
