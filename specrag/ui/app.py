@@ -25,7 +25,7 @@ from specrag.startup import Startup, StartupState
 from specrag.terminal import bar, say
 from specrag.ui import acts, endpoints, tour
 from specrag.ui.live import header
-from specrag.ui.tabs import ask, documents, exports, traces, viewer
+from specrag.ui.tabs import ask, documents, exports, fork, traces, viewer
 from specrag.ui.theme import CSS_PATH, theme
 from specrag.ui.who import VisitorCookie, login_of
 
@@ -54,6 +54,7 @@ def build_app(startup: Startup) -> gr.Blocks:
         act = acts.channel()
         with gr.Tabs(elem_id="sr-tabs") as tabs:
             with gr.Tab("Ask", id="ask"):
+                fork_line = fork.build_line()
                 ask_tab = ask.build(startup)
                 tour.stage()
             traces_tab = traces.build(startup)
@@ -64,7 +65,8 @@ def build_app(startup: Startup) -> gr.Blocks:
         ask.wire(page, ask_tab, startup, top, act)
         documents.wire(page, documents_tab, startup, ask_tab, top, act)
         tour.wire(page)
-        traces.wire(page, traces_tab, startup, act, ask_tab, tabs)
+        place = traces.Place(tabs=tabs, line=fork_line)
+        traces.wire(page, traces_tab, startup, act, ask_tab, place)
         viewer.wire(page, sheet, startup, act, documents_tab.panel.picker)
     page.queue(default_concurrency_limit=VISITORS, max_size=4 * VISITORS)
     return page

@@ -15,12 +15,13 @@ import gradio as gr
 from specrag.startup import Startup
 from specrag.tracing.history import COMMENT_LENGTH
 from specrag.ui import cards
+from specrag.ui.tabs import fork, fork_events
 from specrag.ui.tabs.ask import AskTab
+from specrag.ui.tabs.fork import ForkPanel
 from specrag.ui.tabs.traces_desk import Values, View
-from specrag.ui.tabs.traces_events import Events
+from specrag.ui.tabs.traces_events import TAB, Events
 from specrag.ui.trace_filter import filter_form
 
-TAB: Final = "traces"
 ON_LOAD: Final = (Path(__file__).parents[1] / "traces.js").read_text(encoding="utf-8")
 _REMEMBER: Final = """(id) => {
   const url = new URL(window.location);
@@ -48,19 +49,32 @@ class TracesTab:
     link: gr.HTML
     without_texts: gr.Checkbox
     formats: gr.HTML
+    fork: ForkPanel
+    show: gr.Textbox
+    """The run that the Ask tab is to show, with a word that makes each time another one."""
     run_id: gr.Textbox
     """The run whose detail is shown; empty shows nothing."""
     diff: gr.HTML
     view: gr.State
 
 
-def build(_startup: Startup) -> TracesTab:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Place:
+    """What the tab writes to elsewhere on the page."""
+
+    tabs: gr.Tabs
+    line: gr.HTML
+    """On the Ask tab: where the run that it shows was forked from."""
+
+
+def build(startup: Startup) -> TracesTab:
     """Lay the tab out, within the tabs of the page."""
     with gr.Tab("Traces", id=TAB) as place, gr.Column(elem_id="sr-traces"):
         message = gr.HTML(elem_id="sr-traces-message", apply_default_css=False)
         wanted = gr.Textbox(visible="hidden", elem_id="sr-traces-wanted", label="Wanted")
         ticked = gr.Textbox(visible="hidden", elem_id="sr-traces-ticked", label="Ticked")
         run_id = gr.Textbox(visible="hidden", elem_id="sr-trace-id", label="Opened run")
+        show = gr.Textbox(visible="hidden", elem_id="sr-trace-show", label="Run to show")
         with gr.Column(elem_id="sr-traces-list"):
             gr.HTML(filter_form(), elem_id="sr-traces-form", apply_default_css=False)
             runs = gr.HTML(elem_id="sr-runs", apply_default_css=False)
@@ -79,6 +93,7 @@ def build(_startup: Startup) -> TracesTab:
                 link = gr.HTML(elem_id="sr-trace-link", apply_default_css=False)
                 without = gr.Checkbox(label="Leave texts out of the file", elem_id="sr-trace-without")
                 formats = gr.HTML(elem_id="sr-trace-formats", apply_default_css=False)
+            panel = fork.build(startup)
         diff = gr.HTML(elem_id="sr-traces-diff", apply_default_css=False)
         view = gr.State(View())
     return TracesTab(
@@ -93,6 +108,8 @@ def build(_startup: Startup) -> TracesTab:
         link=link,
         without_texts=without,
         formats=formats,
+        fork=panel,
+        show=show,
         run_id=run_id,
         diff=diff,
         view=view,
@@ -100,16 +117,26 @@ def build(_startup: Startup) -> TracesTab:
 
 
 def wire(  # noqa: PLR0917 - the page's parts, each of another type
-    page: gr.Blocks, tab: TracesTab, startup: Startup, act: gr.Textbox, asking: AskTab, tabs: gr.Tabs
+    page: gr.Blocks, tab: TracesTab, startup: Startup, act: gr.Textbox, asking: AskTab, place: Place
 ) -> None:
     """Connect the tab's events."""
-    _Wiring(tab, startup, asking, tabs).wire(page, act)
+    _Wiring(tab, startup, place.tabs).wire(page, act)
+    fork_events.wire(
+        tab.fork,
+        startup,
+        act,
+        tab.run_id,
+        tabs=place.tabs,
+        show=tab.show,
+        line=place.line,
+        asked=asking.run_id,
+    )
 
 
 class _Wiring:
     """Gradio's side of every event: inputs become a desk, values become updates."""
 
-    def __init__(self, tab: TracesTab, startup: Startup, _asking: AskTab, tabs: gr.Tabs) -> None:
+    def __init__(self, tab: TracesTab, startup: Startup, tabs: gr.Tabs) -> None:
         self._tab = tab
         self._tabs = tabs
         self._startup = startup
@@ -130,6 +157,10 @@ class _Wiring:
         tab.wanted.input(self._search, where, trigger_mode="always_last", **quiet)
         gr.on([tab.save.click, tab.comment.submit], self._comment, [tab.comment, *where], **quiet)
         tab.run_id.change(None, tab.run_id, None, js=_REMEMBER, api_visibility="private")
+        tab.run_id.change(
+            self._comment_of, tab.run_id, tab.comment, show_progress="hidden", api_visibility="private"
+        )
+        tab.show.change(None, tab.show, None, js=fork.SHOW, api_visibility="private")
 
     async def _load(self, request: gr.Request, *inputs: Any) -> AsyncGenerator[Updates]:
         """Open the run of the address, once the program is ready."""
@@ -141,7 +172,7 @@ class _Wiring:
             yield update
         desk = self._events.desk(inputs, request)
         view, values = await asyncio.to_thread(self._events.linked, desk, run_id)
-        yield self._updates(view, {**values, "tab": True})
+        yield self._updates(view, {**values, "tab": TAB})
 
     async def _look(self, request: gr.Request, *inputs: Any) -> AsyncGenerator[Updates]:
         async for update in self._starting():
@@ -165,8 +196,13 @@ class _Wiring:
     def _comment(self, request: gr.Request, text: object, *inputs: Any) -> Updates:
         return self._updates(*self._events.comment(self._events.desk(inputs, request), text))
 
+    def _comment_of(self, request: gr.Request, run_id: object) -> str:
+        """What was said of the opened run; told once, so that nothing takes away what is being typed."""
+        return self._events.comment_of(self._events.desk(("", "", False, None), request), run_id)
+
     def _outputs(self) -> list[Any]:
-        return [*(getattr(self._tab, name) for name in TracesTab.__slots__ if name != "place"), self._tabs]
+        mine = (name for name in TracesTab.__slots__ if name not in ("place", "fork", "comment", "save"))
+        return [*(getattr(self._tab, name) for name in mine), self._tabs]
 
     def _nothing(self) -> Updates:
         """An answer that changes nothing; Gradio takes none at all for one that empties the page."""
@@ -176,7 +212,7 @@ class _Wiring:
         updates: Updates = {self._tab.view: view}
         for name, value in values.items():
             if name == "tab":
-                updates[self._tabs] = gr.Tabs(selected=TAB)
+                updates[self._tabs] = gr.Tabs(selected=value)
             else:
                 updates[getattr(self._tab, name)] = gr.update(value=value)
         return updates

@@ -117,7 +117,6 @@ class Board:
         """What only a run that has ended has: its detail, and what can be done with it."""
         return {
             "run_id": run.trace.run_id,
-            "comment": summary.comment,
             "link": trace_cards.share_card(
                 run.trace.run_id,
                 by_link=self._startup.settings.access != "shared",

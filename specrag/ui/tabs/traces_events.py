@@ -4,6 +4,7 @@ Ids come from the page and are not believed: `History` says who may see, change 
 refuses a run of somebody else's in the words of one that does not exist.
 """
 
+import uuid
 from collections.abc import Callable, Mapping
 from typing import Any, Final, TypeAlias
 
@@ -24,6 +25,8 @@ OPEN: Final = "run-open"
 """Opens a run in this tab, from wherever on the page its button is."""
 COMPARE: Final = "runs-compare"
 """The same for two runs: one is the id of the button, the other its value."""
+TAB: Final = "traces"
+_ASK: Final = "ask"
 _PAIR: Final = 2
 
 Handler: TypeAlias = Callable[[Desk, acts.Act], Outcome]
@@ -40,6 +43,7 @@ class Events:
         self._acts: dict[str, Handler] = {
             **others,
             OPEN: self._open,
+            "run-follow": self._follow,
             "run-newer": self._open,
             "run-older": self._open,
             "runs-back": self._back,
@@ -111,12 +115,27 @@ class Events:
             return self.draw(desk, cards.notice("error", str(error)))
         return self.draw(desk, cards.notice("success", "The comment was saved."))
 
+    def comment_of(self, desk: Desk, run_id: object) -> str:
+        """What was said of a run, if anything."""
+        if not (isinstance(run_id, str) and run_id and self._startup.state.ready):
+            return ""
+        try:
+            return self._history.summary(desk.who, run_id).comment
+        except SpecragError:
+            return ""
+
     # Looking
 
     def _open(self, desk: Desk, act: acts.Act) -> Outcome:
         self._history.check_readable(desk.who, act.id)
         desk = desk.turned(run_id=act.id, opened=True, pair=None)
-        return Outcome(desk=desk, values={"tab": True})
+        return Outcome(desk=desk, values={"tab": TAB})
+
+    def _follow(self, desk: Desk, act: acts.Act) -> Outcome:
+        """Show a run that goes on where runs are followed."""
+        self._history.check_readable(desk.who, act.id)
+        show = f"{act.id} {uuid.uuid4().hex[:6]}"
+        return Outcome(desk=desk, values={"show": show, "tab": _ASK})
 
     def _back(self, desk: Desk, _act: acts.Act) -> Outcome:
         return Outcome(desk=desk.turned(opened=False, pair=None))
@@ -137,7 +156,7 @@ class Events:
         for run_id in (act.id, act.value):
             self._history.check_readable(desk.who, run_id)
         desk = desk.turned(pair=(act.id, act.value), opened=False)
-        return Outcome(desk=desk, values={"tab": True})
+        return Outcome(desk=desk, values={"tab": TAB})
 
     # Changing
 
