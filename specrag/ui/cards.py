@@ -13,23 +13,20 @@ from typing import Final, Literal, TypeAlias
 from specrag.tracing.trace import Trace
 from specrag.types import ModelInfo
 from specrag.ui.draft_cards import cards_of
-from specrag.ui.evidence import split_evidence
 from specrag.ui.hop_cards import hops_of
 from specrag.ui.lanes import FAINT, KEYS, WORDS, lanes, ticks
 from specrag.ui.markup import hue, render, score
+from specrag.ui.proof import pieces_of
 from specrag.ui.readout import (
     Colour,
-    Ref,
     authors_of,
     id_prefix,
     is_direct,
     look_of,
     refs_of,
     sides_of,
-    told_of,
     votes_of,
     winner_of,
-    writer_of,
 )
 from specrag.ui.sentences import headline, reader_text, status_text, waiting_text
 from specrag.ui.tally import figures_of
@@ -93,8 +90,8 @@ def answer_card(trace: Trace, *, colour: Colour = "none", scope: str = "ask") ->
         look=look_of(trace),
         headline=headline(trace),
         answer=answer_text(trace),
-        tokens=answer_tokens(trace) if colour == writer_of(trace) else (),
-        writer=writer_of(trace),
+        tokens=() if colour == "none" else answer_tokens(trace, colour),
+        colour=colour,
         cites=[refs.get(cited) for cited in answer.citations] if answer else [],
         authors=authors,
         strip=_strip(authors),
@@ -123,14 +120,8 @@ def passages_strip(trace: Trace, *, scope: str = "ask") -> str:
         running=trace.status == "running" and not trace.ahead,
         chips=not trace.hops,
         note=trace.retrieval_note,
-        marked={ref.target: _marked(trace, ref) for ref in refs},
+        marked={ref.target: pieces_of(trace, ref) for ref in refs},
     )
-
-
-def _marked(trace: Trace, ref: Ref) -> tuple[tuple[str, bool], ...]:
-    """The passage in pieces; True marks those that something was written from."""
-    told = told_of(trace, ref)
-    return split_evidence(ref.passage.text, told.rationales, told.answers)
 
 
 def board(trace: Trace, *, colour: Colour = "none", scope: str = "ask") -> str:
@@ -154,6 +145,7 @@ def _draft_board(trace: Trace, *, colour: Colour, scope: str) -> str:
         "board",
         cards=cards,
         colour=colour,
+        untold=[] if colour == "none" else [card.number for card in cards if card.untold],
         running=running,
         blanks=_drafts_asked(trace) if running and not cards else 0,
         note=trace.partition_note,

@@ -6,8 +6,10 @@ from typing import Literal, TypeAlias, assert_never
 from specrag.tracing.trace import Trace
 from specrag.types import Draft, Part, Subset
 from specrag.ui.lanes import draft_numbers
-from specrag.ui.markup import probability
+from specrag.ui.markup import known_probability
+from specrag.ui.proof import Said, said_of
 from specrag.ui.readout import Colour, Ref, authors_of, giving, same_as, winner_of
+from specrag.ui.written import Token
 
 CardState: TypeAlias = Literal["waiting", "reading", "writing", "done", "failed", "cancelled"]
 
@@ -26,9 +28,17 @@ class Card:
     winner: bool
     author: bool
     """Whether a synthesised answer was written from it, among others."""
-    rationale: tuple[tuple[str, float], ...]
+    rationale: tuple[Token, ...]
     """Tokens with their probability; empty where the text is shown without colours."""
-    answer: tuple[tuple[str, float], ...]
+    answer: tuple[Token, ...]
+    said: tuple[Said, ...] = ()
+    """The rationale with what each of its sentences rests on, where it is shown without colours."""
+
+    @property
+    def untold(self) -> bool:
+        """Whether there is text of which the chosen model gave no values."""
+        wrote = self.draft is not None and bool(self.draft.rationale or self.draft.answer)
+        return wrote and not (self.rationale or self.answer)
 
 
 def cards_of(trace: Trace, refs: dict[str, Ref], colour: Colour) -> list[Card]:
@@ -51,10 +61,11 @@ def _card(
     colour: Colour,
 ) -> Card:
     ids = subset.passage_ids if subset else tuple(refs)
+    own = tuple(refs[passage_id] for passage_id in ids if passage_id in refs)
     return Card(
         number=number,
         perspective=subset.perspective if subset else "all passages",
-        refs=tuple(refs[passage_id] for passage_id in ids if passage_id in refs),
+        refs=own,
         draft=draft,
         state=_card_state(trace, draft),
         rate=_rate(draft),
@@ -63,6 +74,7 @@ def _card(
         author=number in authors_of(trace),
         rationale=_tokens(draft, "rationale", colour),
         answer=_tokens(draft, "answer", colour),
+        said=said_of(trace, draft, own) if colour == "none" else (),
     )
 
 
@@ -118,8 +130,8 @@ def _agreement(trace: Trace, draft: Draft) -> str:
     return f"agrees with {', '.join(map(str, others)) or 'none'}"
 
 
-def _tokens(draft: Draft | None, part: Part, colour: Colour) -> tuple[tuple[str, float], ...]:
+def _tokens(draft: Draft | None, part: Part, colour: Colour) -> tuple[Token, ...]:
     if draft is None or colour == "none":
         return ()
     tokens = draft.tokens if colour == "drafter" else draft.verifier_tokens
-    return tuple((token.text, probability(token.logprob)) for token in tokens if token.part == part)
+    return tuple((token.text, known_probability(token.logprob)) for token in tokens if token.part == part)

@@ -7,7 +7,7 @@ that shares no word with the answer stays unmarked.
 
 import re
 import unicodedata
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Final
 
 from specrag.text import content_words, sentences
@@ -38,18 +38,27 @@ def split_evidence(
 
     Without such a sentence, the one that holds most of `answers` (or else of the rationales) is marked.
     """
-    pieces = tuple(_pieces(text))
+    parts = tuple(pieces(text))
     told = [words(rationale) for rationale in rationales]
-    said = [words(piece) for piece in pieces]
+    said = [words(part) for part in parts]
     marks = [any(_repeats(sentence, other) for other in told) for sentence in said]
     if not any(marks) and (best := _best(said, answers, told)) is not None:
         marks[best] = True
-    return tuple(zip(pieces, marks, strict=True))
+    return tuple(zip(parts, marks, strict=True))
 
 
 def evidence_in(text: str, rationales: Sequence[str], answers: Sequence[str] = ()) -> tuple[str, ...]:
     """The sentences of a text that are evidence, in order."""
     return tuple(piece for piece, marked in split_evidence(text, rationales, answers) if marked)
+
+
+def nearest(sentence: str, marks: Mapping[str, str]) -> tuple[str, ...]:
+    """The keys of those texts that a sentence repeats, the nearest first; else of the one most like it."""
+    said = words(sentence)
+    shared = {key: _weight(words(text) & said) for key, text in marks.items()}
+    ranked = sorted(shared, key=lambda key: -shared[key])
+    repeated = tuple(key for key in ranked if _repeats(words(marks[key]), said))
+    return repeated or tuple(key for key in ranked[:1] if shared[key] >= _LEAST_WORDS)
 
 
 def words(text: str) -> frozenset[str]:
@@ -92,8 +101,8 @@ def _weight(shared: frozenset[str]) -> int:
     return sum(_NUMBER_WEIGHT if word[0].isdigit() else 1 for word in shared)
 
 
-def _pieces(text: str) -> Iterator[str]:
-    """Sentences and what stands between them, each a piece of its own."""
+def pieces(text: str) -> Iterator[str]:
+    """Sentences and what stands between them, each a piece of its own; they join to the text."""
     at = 0
     for sentence in sentences(text):
         start = text.index(sentence, at)

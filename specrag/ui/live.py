@@ -12,9 +12,10 @@ from specrag.library.visitors import Visitor
 from specrag.runs import REPLACED
 from specrag.startup import Startup
 from specrag.tracing.trace import Trace
+from specrag.types import Role
 from specrag.ui import cards
 from specrag.ui.figures import waterfall
-from specrag.ui.readout import writer_of
+from specrag.ui.memory import colour_of
 from specrag.ui.written import answer_tokens
 
 TICK_S: Final = 0.25
@@ -33,6 +34,7 @@ NAMES: Final = (
     "waterfall",
     "plot",
     "question",
+    "feedback",
 )
 """The components that a run writes to, in the order of `Updates`."""
 
@@ -42,6 +44,8 @@ COLOURS: Final = (
     ("Verifier's probability", "verifier"),
 )
 """Whose probability may colour the tokens."""
+
+ROLES: Final[tuple[Role, ...]] = ("drafter", "verifier")
 
 Updates = tuple[Any, ...]
 
@@ -73,10 +77,17 @@ def _models(startup: Startup, collection: str, who: Visitor | None) -> str:
 class Show:
     """Turns traces into updates of `AskTab.live`, sending only what has changed."""
 
-    def __init__(self, colour: str, *, opened: bool = False) -> None:
-        """`opened`: the run comes from a link, so its question is shown as well."""
+    def __init__(self, colour: str, *, opened: bool = False, again: bool = False) -> None:
+        """What the page shows already.
+
+        Args:
+            colour: whose probability colours the tokens.
+            opened: the run comes from a link or from the history, so its question is shown as well.
+            again: the page has lost the run that it followed; what is being typed stays as it is.
+        """
         self._colour = colour_of(colour)
-        self.opened = opened
+        self.opened = opened or again
+        self._again = again
         self._sent: dict[str, object] = {}
 
     def trace(self, trace: Trace, *, sharing: int = 0) -> Updates:
@@ -96,7 +107,8 @@ class Show:
             timeline=cards.timeline(trace),
             waterfall=("visible", not running and bool(trace.spans)),
             plot=None if running or not trace.spans else trace,
-            **({"question": trace.question} if self.opened else {}),
+            **({"question": trace.question} if self.opened and not self._again else {}),
+            **({"feedback": ""} if running else {}),
         )
 
     def loading(self, fraction: float | None, message: str) -> Updates:
@@ -107,8 +119,8 @@ class Show:
             ask=("interactive", False),
         )
 
-    def failed(self, message: str) -> Updates:
-        """An error outside a run."""
+    def failed(self, message: str, *, ready: bool = True) -> Updates:
+        """An error outside a run; `ready`: whether anything can be asked nevertheless."""
         return self._updates(
             status=cards.status_line(None, idle=message),
             answer=cards.notice("error", message),
@@ -117,6 +129,9 @@ class Show:
             board="",
             timeline="",
             waterfall=("visible", False),
+            feedback="",
+            ask=("interactive", ready),
+            stop=("interactive", False),
         )
 
     def notice(self, message: str) -> Updates:
@@ -135,6 +150,17 @@ class Show:
             answer=empty,
             ask=("interactive", True),
             stop=("interactive", False),
+            colour=("chosen", self._colour),
+        )
+
+    def fresh(self) -> Updates:
+        """Nothing asked any more."""
+        cleared = ("run_id", "passages", "board", "timeline", "question", "feedback")
+        empty = self._updates(**dict.fromkeys(cleared, ""), waterfall=("visible", False))
+        shown = self.idle()
+        return tuple(
+            later if name in ("status", "answer", "ask", "stop", "colour") else first
+            for name, first, later in zip(NAMES, empty, shown, strict=True)
         )
 
     def _updates(self, **values: object) -> Updates:
@@ -145,10 +171,10 @@ class Show:
             return gr.skip()
         self._sent[name] = value
         match value:
-            case ("interactive", bool() as setting):
-                return gr.update(interactive=setting)
-            case ("visible", bool() as setting):
-                return gr.update(visible=setting)
+            case ("interactive" | "visible" as property_, bool() as setting):
+                return gr.update(**{property_: setting})
+            case ("chosen", str() as role):
+                return gr.update(visible=False, choices=list(COLOURS), value=role)
             case ("roles", tuple() as roles):
                 return self._colours(roles)
             case Trace():
@@ -188,22 +214,16 @@ async def startup_progress(startup: Startup, show: Show) -> AsyncGenerator[Updat
     """Updates until the program is ready or has failed to start."""
     while not (state := startup.state).ready:
         if state.failed:
-            yield show.failed(state.message)
+            yield show.failed(state.message, ready=False)
             return
         yield show.loading(state.fraction, state.message)
         await asyncio.to_thread(startup.wait, TICK_S)
     yield show.idle()
 
 
-def roles_of(trace: Trace) -> tuple[str, ...]:
+def roles_of(trace: Trace) -> tuple[Role, ...]:
     """The models that said how probable they find what was written."""
     drafted = any(draft.tokens for draft in trace.drafts)
     read = any(draft.verifier_tokens for draft in trace.drafts)
-    writer = writer_of(trace) if answer_tokens(trace) else None
-    told = {"drafter": drafted or writer == "drafter", "verifier": read or writer == "verifier"}
-    return tuple(role for role, known in told.items() if known)
-
-
-def colour_of(value: str) -> cards.Colour:
-    """A choice of the page, whatever a client may have sent."""
-    return "drafter" if value == "drafter" else "verifier" if value == "verifier" else "none"
+    told = {"drafter": drafted, "verifier": read}
+    return tuple(role for role in ROLES if told[role] or answer_tokens(trace, role))

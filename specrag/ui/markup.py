@@ -23,6 +23,10 @@ _UNSHOWN: Final = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u202a-\u202e\
 
 UNKNOWN: Final = "\N{EN DASH}"
 
+RARE: Final = 0.1
+"""Tokens that are less probable are underlined, so that colour is not the only sign."""
+_NEARLY_ONE, _SMALL = 0.9999, 0.0001
+
 _BILLION, _MINUTE_MS, _SECOND_MS = 10**9, 60_000, 1000
 
 
@@ -36,6 +40,20 @@ def render(template: str, **values: Any) -> str:
 def probability(logprob: float) -> float:
     """In [0, 1], also for the values that a broken model may send."""
     return 0.0 if math.isnan(logprob) else math.exp(min(0.0, logprob))
+
+
+def known_probability(logprob: float) -> float | None:
+    """In [0, 1]; None where a model gave no number."""
+    return None if math.isnan(logprob) else probability(logprob)
+
+
+def exact_text(share: float | None) -> str:
+    """A probability as exactly as it is of use, and never rounded to 0 or 1."""
+    if share is None:
+        return "no value"
+    if share >= _NEARLY_ONE:
+        return "1" if share == 1 else f">{_NEARLY_ONE:.4f}"
+    return f"{share:.4f}" if share >= _SMALL or share == 0 else f"{share:.1e}"
 
 
 def score(scores: Scores, key: str) -> float | None:
@@ -113,12 +131,18 @@ def _environment() -> Environment:
         lstrip_blocks=True,
     )
     environment.filters.update(
-        time=time_text, tick=tick_text, score=number_text, percent=percent_text, parameters=parameters_text
+        exact=exact_text,
+        time=time_text,
+        tick=tick_text,
+        score=number_text,
+        percent=percent_text,
+        parameters=parameters_text,
     )
     environment.filters["place"] = place_text
     environment.filters["hue"] = lambda number: f"sr-h{hue(number)}" if number else "sr-h0"
     environment.globals["score_of"] = score
     environment.globals["unknown"] = UNKNOWN
     environment.globals["probability"] = probability
+    environment.globals["rare"] = RARE
     environment.tests["weblink"] = is_weblink
     return environment

@@ -7,18 +7,22 @@ Pure, and without markup: the templates only place what stands here. Cards of dr
 import re
 from dataclasses import dataclass
 from itertools import zip_longest
-from typing import Literal, TypeAlias, assert_never
+from typing import Final, Literal, TypeAlias, assert_never
 
 from specrag.decide import in_contest
 from specrag.text import normalise_answer
 from specrag.tracing.trace import Trace
 from specrag.types import Draft, Hop, Passage, Role, Side
+from specrag.ui.evidence import evidence_in
 from specrag.ui.lanes import draft_numbers
 
 Colour: TypeAlias = Literal["none", "drafter", "verifier"]
 Look: TypeAlias = Literal[
     "running", "selected", "synthesised", "fallback", "abstained", "direct", "failed", "cancelled"
 ]
+
+_QUOTE: Final = 200
+"""Characters of a sentence that is quoted beside another one."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -52,6 +56,8 @@ class Source:
 
     ref: Ref | None
     text: str
+    quote: str = ""
+    """The sentence of the passage that says so."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -153,6 +159,13 @@ def winner_of(trace: Trace) -> int | None:
     return draft_numbers(trace)[trace.drafts[decision.draft_index].subset_id]
 
 
+def winning_draft(trace: Trace) -> Draft | None:
+    """The draft that is the answer."""
+    number = winner_of(trace)
+    order = draft_numbers(trace)
+    return next((draft for draft in trace.drafts if number and order[draft.subset_id] == number), None)
+
+
 def authors_of(trace: Trace) -> tuple[int, ...]:
     """Numbers of the drafts that a synthesised answer rests on: all that they cite, it cites as well."""
     if trace.decision is None or trace.decision.kind != "synthesised" or trace.answer is None:
@@ -196,7 +209,17 @@ def _drafts_of(trace: Trace, index: int) -> tuple[int, ...]:
 def _sources(side: Side, refs: dict[str, Ref]) -> tuple[Source, ...]:
     """The passages of a side; what only has a name keeps it."""
     named = zip_longest(side.passage_ids, side.sources, fillvalue="")
-    return tuple(Source(ref=refs.get(key), text=name) for key, name in named if key in refs or name)
+    return tuple(
+        Source(ref=refs.get(key), text=name, quote=_quote(refs[key], side) if key in refs else "")
+        for key, name in named
+        if key in refs or name
+    )
+
+
+def _quote(ref: Ref, side: Side) -> str:
+    """What a passage says for a side, cut to a length that can be compared with the other side's."""
+    said = " ".join(next(iter(evidence_in(ref.passage.text, (), (side.answer,))), "").split())
+    return said if len(said) <= _QUOTE else f"{said[: _QUOTE - 1].rstrip()}…"
 
 
 def votes_of(trace: Trace, winner: int | None) -> dict[str, list[int]]:

@@ -4,36 +4,25 @@ The run itself lives on the server (`runs.py`); this tab starts one, follows it 
 again after a reload, since the id is part of the address (`?run=`).
 """
 
-import asyncio
-from collections.abc import AsyncGenerator
-from contextlib import aclosing
 from dataclasses import dataclass
-from typing import Any
+from pathlib import Path
+from typing import Any, Final
 
 import gradio as gr
 
-from specrag.errors import SpecragError
-from specrag.library.library import OWN, SAMPLE, documents_of
+from specrag.library.library import OWN, SAMPLE
 from specrag.library.shelves import OWN_TITLE, SAMPLE_TITLE
-from specrag.library.visitors import Visitor
-from specrag.pipelines.base import Request, check_question
-from specrag.runs import REPLACED
 from specrag.sample import questions
 from specrag.startup import Startup
 from specrag.ui import cards
 from specrag.ui.choice import Choice
-from specrag.ui.live import COLOURS, NAMES, TICK_S, Show, Updates, colour_of, follow, header, startup_progress
-from specrag.ui.options import run_settings
-from specrag.ui.scope import document_choices, scope_of
+from specrag.ui.live import COLOURS, NAMES
+from specrag.ui.memory import REMEMBER_COLOUR, REMEMBER_RUN, with_memory
 from specrag.ui.tabs import how
-from specrag.ui.who import visitor_of
+from specrag.ui.tabs.ask_after import AfterEvents
+from specrag.ui.tabs.ask_events import AskEvents
 
-REMEMBER_RUN = """(id) => {
-  if (!id) return;
-  const url = new URL(window.location);
-  url.searchParams.set("run", id);
-  window.history.replaceState(null, "", url);
-}"""
+ON_LOAD: Final = (Path(__file__).parents[1] / "ask.js").read_text(encoding="utf-8")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -43,6 +32,8 @@ class AskTab:
     question: gr.Textbox
     collection: Choice
     only: Choice
+    follow_up: gr.Checkbox
+    fresh: gr.Button
     ask: gr.Button
     stop: gr.Button
     examples: gr.Column
@@ -50,14 +41,20 @@ class AskTab:
     how: how.HowPanel
     run_id: gr.Textbox
     own_run: gr.State
+    memory: gr.Textbox
+    """What the browser's tab remembers; filled by the page's own script whenever it is read."""
+    show: gr.Textbox
+    """The run that is to be shown, as `ask.js` writes it."""
     status: gr.HTML
     answer: gr.HTML
+    feedback: gr.HTML
     passages: gr.HTML
     colour: gr.Radio
     board: gr.HTML
     timeline: gr.HTML
     waterfall: gr.Accordion
     plot: gr.Plot
+    history: gr.HTML
 
     @property
     def live(self) -> list[Any]:
@@ -82,6 +79,15 @@ def build(startup: Startup) -> AskTab:
         )
         stop = gr.Button("Stop", elem_id="sr-stop", interactive=False, scale=0, min_width=88)
         ask = gr.Button("Ask", variant="primary", elem_id="sr-ask", scale=0, min_width=88)
+    with gr.Row(elem_id="sr-conversation"):  # layout.css shows it once there is an answer
+        follow_up = gr.Checkbox(
+            value=False,
+            label="Follow-up to the answer below",
+            elem_id="sr-follow-up",
+            container=False,
+            scale=0,
+        )
+        fresh = gr.Button("New conversation", size="sm", elem_id="sr-fresh", scale=0)
     with gr.Row(elem_id="sr-scope-row"):
         collection = Choice(
             choices=[(SAMPLE_TITLE, SAMPLE), (OWN_TITLE, OWN)],
@@ -107,8 +113,11 @@ def build(startup: Startup) -> AskTab:
     panel = how.build(settings)
     run_id = gr.Textbox(visible="hidden", elem_id="sr-run-id", label="Run")
     own_run = gr.State("")
+    memory = gr.Textbox(visible="hidden", elem_id="sr-memory", label="Memory")
+    show = gr.Textbox(visible="hidden", elem_id="sr-show", label="Show")
     status = gr.HTML(cards.status_line(None, idle="Starting."), elem_id="sr-status", apply_default_css=False)
     answer = gr.HTML(elem_id="sr-answer", apply_default_css=False)
+    feedback = gr.HTML(elem_id="sr-feedback", apply_default_css=False)
     passages = gr.HTML(elem_id="sr-passages", apply_default_css=False)
     colour = gr.Radio(
         choices=list(COLOURS),
@@ -123,10 +132,13 @@ def build(startup: Startup) -> AskTab:
         "Waterfall: every span, to hover and zoom", visible=False, elem_id="sr-waterfall"
     ) as waterfall:
         plot = gr.Plot(elem_id="sr-plot", label="Waterfall", show_label=False)
+    history = gr.HTML(elem_id="sr-history", apply_default_css=False)
     return AskTab(
         question=question,
         collection=collection,
         only=only,
+        follow_up=follow_up,
+        fresh=fresh,
         ask=ask,
         stop=stop,
         examples=examples,
@@ -134,125 +146,96 @@ def build(startup: Startup) -> AskTab:
         how=panel,
         run_id=run_id,
         own_run=own_run,
+        memory=memory,
+        show=show,
         status=status,
         answer=answer,
+        feedback=feedback,
         passages=passages,
         colour=colour,
         board=board,
         timeline=timeline,
         waterfall=waterfall,
         plot=plot,
+        history=history,
     )
 
 
-def wire(page: gr.Blocks, tab: AskTab, startup: Startup, top: gr.HTML) -> None:
-    """Connect the tab's events."""
-    events = _Events(startup)
+def wire(page: gr.Blocks, tab: AskTab, startup: Startup, top: gr.HTML, act: gr.Textbox) -> None:
+    """Connect the tab's events; `act` is the channel of `acts`."""
+    events = AskEvents(startup)
     quiet: dict[str, Any] = {"show_progress": "hidden", "api_visibility": "private"}
-    loading = page.load(events.load, None, tab.live, **quiet)
-    asking: dict[str, Any] = {
-        "fn": events.ask,
-        "inputs": [tab.question, tab.collection, tab.only, tab.colour, tab.own_run, *tab.how.inputs],
-        "outputs": tab.live,
-        "cancels": loading,  # a run that the page followed by its link no longer writes to it
-        "trigger_mode": "multiple",  # a new question replaces the one that is being answered
-        **quiet,
-    }
+    page.load(None, None, None, js=ON_LOAD, api_visibility="private")
+    loading = page.load(events.load, tab.memory, tab.live, js=with_memory(), **quiet)
+    # a run that the page no longer shows no longer writes to it
+    showing = tab.show.input(
+        events.show, [tab.show, tab.colour], tab.live, cancels=loading, trigger_mode="multiple", **quiet
+    )
+    asked = _wire_asking(tab, events, [loading, showing], quiet)
+    tab.show.input(None, None, None, cancels=asked, trigger_mode="multiple", api_visibility="private")
+    tab.fresh.click(
+        events.fresh, tab.colour, [*tab.live, tab.follow_up], cancels=[loading, showing, *asked], **quiet
+    )
+    tab.stop.click(events.stop, tab.run_id, None, **quiet)
+    tab.run_id.change(None, tab.run_id, None, js=REMEMBER_RUN, api_visibility="private")
+    tab.colour.input(
+        events.recolour, [tab.run_id, tab.colour], [tab.answer, tab.board], js=REMEMBER_COLOUR, **quiet
+    )
+    how.wire(tab.how)
     scope: dict[str, Any] = {
         "fn": events.choose,
         "inputs": tab.collection,
         "outputs": [tab.examples, top, tab.only],
         **quiet,
     }
-    tab.ask.click(**asking)
-    tab.question.submit(**asking)
-    for button in tab.example_buttons:
-        button.click(lambda text: text, button, tab.question, **quiet).then(**asking)
-    tab.stop.click(events.stop, tab.run_id, None, **quiet)
-    tab.run_id.change(None, tab.run_id, None, js=REMEMBER_RUN, api_visibility="private")
-    tab.colour.input(events.recolour, [tab.run_id, tab.colour], [tab.answer, tab.board], **quiet)
-    how.wire(tab.how)
     tab.collection.change(**scope)
     loading.then(**scope)
+    _wire_after(tab, AfterEvents(startup), [loading, showing, *asked], act, quiet)
 
 
-class _Events:
-    """What happens when a visitor does something; all of them go through the run's id."""
+def _wire_asking(tab: AskTab, events: AskEvents, others: list[Any], quiet: dict[str, Any]) -> list[Any]:
+    """Everything that asks: the button, Enter, and the examples."""
+    asking: dict[str, Any] = {
+        "fn": events.ask,
+        "inputs": [
+            *(tab.question, tab.collection, tab.only, tab.colour, tab.own_run, tab.follow_up, tab.run_id),
+            *tab.how.inputs,
+        ],
+        "outputs": tab.live,
+        "cancels": others,
+        "trigger_mode": "multiple",  # a new question replaces the one that is being answered
+        **quiet,
+    }
+    chosen = [
+        button.click(lambda text: (text, False), button, [tab.question, tab.follow_up], **quiet)
+        for button in tab.example_buttons
+    ]
+    return [
+        tab.ask.click(**asking),
+        tab.question.submit(**asking),
+        *(click.then(**asking) for click in chosen),
+    ]
 
-    def __init__(self, startup: Startup) -> None:
-        self._startup = startup
 
-    async def ask(  # noqa: PLR0917 - gradio passes the inputs in their order
-        self,
-        request: gr.Request,
-        question: str,
-        collection: object,
-        only: object,
-        colour: str,
-        own_run: str,
-        *chosen: Any,
-    ) -> AsyncGenerator[Updates]:
-        """Start a run and follow it; a run of this page that still goes on is stopped first."""
-        show = Show(colour)
-        if not self._startup.state.ready:
-            yield show.notice(self._startup.state.message)
-            return
-        parts = self._startup.parts
-        try:
-            who = visitor_of(request, parts.settings)
-            where, documents = await asyncio.to_thread(scope_of, parts, who, collection, only)
-            check_question(question or "", limit=parts.settings.max_question_characters)
-            name, settings = run_settings(parts.settings, how.options_from(chosen))
-        except SpecragError as error:
-            yield show.failed(str(error))
-            return
-        await parts.runs.stop(own_run, reason=REPLACED)
-        asked = Request(question=question, collection=where, documents=documents)
-        run_id = parts.runs.start(parts.pipeline(name, settings), asked)
-        async with aclosing(follow(self._startup, run_id, show)) as updates:
-            async for update in updates:
-                yield update
-
-    async def load(self, request: gr.Request) -> AsyncGenerator[Updates]:
-        show = Show("none")
-        if self._startup.state.failed:
-            self._startup.begin()  # a visitor who comes again tries again
-        async with aclosing(startup_progress(self._startup, show)) as updates:
-            async for update in updates:
-                yield update
-        run_id = str(request.query_params.get("run", ""))[:40]
-        if run_id and self._startup.state.ready:
-            show = Show("none", opened=True)
-            async with aclosing(follow(self._startup, run_id, show)) as updates:
-                async for update in updates:
-                    yield update
-
-    async def stop(self, run_id: str) -> None:
-        if self._startup.state.ready:
-            await self._startup.parts.runs.stop(run_id)
-
-    async def recolour(self, run_id: str, colour: str) -> tuple[Any, Any]:
-        if run_id and self._startup.state.ready:
-            async with aclosing(self._startup.parts.runs.follow(run_id, every_s=TICK_S)) as traces:
-                async for trace in traces:
-                    chosen = colour_of(colour)
-                    return cards.answer_card(trace, colour=chosen), cards.board(trace, colour=chosen)
-        return gr.skip(), gr.skip()
-
-    def choose(self, chosen: object, request: gr.Request) -> tuple[Any, str, Any]:
-        collection = chosen if isinstance(chosen, str) else ""
-        who = visitor_of(request, self._startup.settings)
-        examples = gr.update(visible=collection == SAMPLE)
-        return examples, header(self._startup, collection, who), self._only(who, collection)
-
-    def _only(self, who: Visitor, collection: str) -> Any:
-        """The documents of a collection, to choose from; nothing is chosen of another one."""
-        if not self._startup.state.ready:
-            return gr.skip()
-        parts = self._startup.parts
-        try:
-            parts.library.check_readable(who, collection)
-            known = documents_of(parts.store, collection)
-        except SpecragError:
-            known = []
-        return gr.update(choices=document_choices(known), value=[])
+def _wire_after(
+    tab: AskTab, after: AfterEvents, runs: list[Any], act: gr.Textbox, quiet: dict[str, Any]
+) -> None:
+    """What is shown of a run once it has ended."""
+    outputs = [tab.feedback, tab.history]
+    shown: dict[str, Any] = {
+        "fn": after.show,
+        "inputs": [tab.run_id, tab.memory],
+        "outputs": outputs,
+        "js": with_memory("id"),
+        **quiet,
+    }
+    for run in runs:
+        run.then(**shown)
+    act.input(
+        after.act,
+        [act, tab.run_id, tab.memory],
+        outputs,
+        js=with_memory("message", "id"),
+        trigger_mode="multiple",
+        **quiet,
+    )
