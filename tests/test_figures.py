@@ -2,6 +2,7 @@
 
 import json
 import re
+import time
 from dataclasses import replace
 from itertools import pairwise
 
@@ -12,6 +13,7 @@ from hypothesis import strategies as st
 from specrag.types import Span
 from specrag.ui import figures, lanes, theme
 from specrag.ui.evidence import split_evidence
+from specrag.ui.span_rows import span_rows
 from tests.ui_traces import ABSTAINED, DRAFTING, HOSTILE_TRACE, SELECTED, STARTED, STATES
 
 CSS = theme.CSS_PATH.read_text(encoding="utf-8")
@@ -47,39 +49,55 @@ def test_the_waterfall_has_a_bar_per_span_that_can_be_seen(state: str) -> None:
     assert len(bars.get("x", [])) == len(trace.spans)
     least = figure["layout"]["xaxis"]["tickvals"][-1] * figures.MIN_BAR_SHARE
     assert all(width >= least for width in bars.get("x", []))
-    assert set(bars.get("y", [])) == set(figure["layout"]["yaxis"]["categoryarray"])
+    assert len(figure["layout"]["yaxis"].get("ticktext", [])) == len(trace.spans)
 
 
-def test_lanes_of_the_waterfall_stand_in_order_and_in_the_hue_of_their_draft() -> None:
+def test_rows_of_the_waterfall_stand_under_the_span_around_them_and_in_the_hue_of_their_draft() -> None:
     figure = json.loads(str(figures.waterfall(SELECTED).to_json()))
     (bars,) = figure["data"]
-    order = [
-        "run",
-        "retrieve",
-        "partition",
-        "all drafts",
-        "draft 1",
-        "draft 2",
-        "draft 3",
-        "draft 4",
-        "verify",
-        "decide",
-    ]
-    assert figure["layout"]["yaxis"]["categoryarray"] == order
-    assert figure["layout"]["yaxis"]["autorange"] == "reversed"
-    colours = {
-        label: colour
-        for label, colour in zip(bars["y"], bars["marker"]["color"], strict=True)
-        if colour.endswith(",1)")
-    }
+    drafts = [f"draft {number}{part}" for number in (1, 2, 3, 4) for part in ("", ", writing")]
+    labels = figure["layout"]["yaxis"]["ticktext"]
+    assert labels == ["run", "retrieve", "partition", "all drafts", *drafts, "verify", "decide"]
+    assert figure["layout"]["yaxis"]["range"][0] > figure["layout"]["yaxis"]["range"][1], "first row on top"
+    colours = dict(zip(labels, bars["marker"]["color"], strict=True))
     red, green, blue = (int(theme.HUES[1][at : at + 2], 16) for at in (1, 3, 5))
-    assert colours["draft 2"] == f"rgba({red},{green},{blue},1)"
+    assert colours["draft 2, writing"] == f"rgba({red},{green},{blue},1)"
+    assert colours["draft 2"] == f"rgba({red},{green},{blue},0.4)", "its parts have rows of their own"
 
 
 def test_hovering_tells_times_and_attributes() -> None:
-    (bars,) = json.loads(str(figures.waterfall(SELECTED).to_json()))["data"]
-    retrieve = bars["hovertext"][bars["y"].index("retrieve")]
-    assert retrieve == "<b>retrieve: retrieve</b><br>150.0 ms, from 0.0 to 150.0 ms<br>passages = 8"
+    figure = json.loads(str(figures.waterfall(SELECTED).to_json()))
+    place = figure["layout"]["yaxis"]["ticktext"].index("retrieve")
+    assert figure["data"][0]["hovertext"][place] == (
+        "<b>retrieve</b><br>150.0 ms, from 0.0 to 150.0 ms<br>passages = 8"
+    )
+
+
+def test_a_step_of_less_than_a_millisecond_keeps_its_exact_time() -> None:
+    """Its bar is drawn wider than it is; what is told on hovering must not be."""
+    short = Span(id="s", parent_id="run", name="fuse", start_ms=10.0, end_ms=10.3)
+    figure = json.loads(str(figures.waterfall(replace(SELECTED, spans=(*SELECTED.spans, short))).to_json()))
+    (bars,) = figure["data"]
+    place = figure["layout"]["yaxis"]["ticktext"].index("fuse")
+    assert bars["x"][place] > 10
+    assert "0.3 ms, from 10.0 to 10.3 ms" in bars["hovertext"][place]
+
+
+def test_no_span_of_an_imported_trace_is_lost_and_many_are_quick() -> None:
+    """Parents that go in circles, are missing or a chain of thousands: the last took seconds."""
+    loop = [Span(id=key, parent_id=other, name="x", start_ms=0.0, end_ms=1.0) for key, other in ("ab", "ba")]
+    orphan = Span(id="o", parent_id="gone", name="o", start_ms=0.0, end_ms=1.0)
+    chain = [
+        Span(id=f"c{at}", parent_id=f"c{at - 1}", name="c", start_ms=at, end_ms=at + 1.0)
+        for at in range(5000)
+    ]
+    trace = replace(SELECTED, spans=(*loop, orphan, *chain))
+    begun = time.process_time()
+    rows = span_rows(trace)
+    lanes.lanes(trace)
+    assert time.process_time() - begun < 2
+    assert len(rows) == len({id(row.span) for row in rows}) == len(trace.spans)
+    assert max(row.depth for row in rows) == 4999
 
 
 def test_labels_of_an_imported_trace_are_no_markup() -> None:

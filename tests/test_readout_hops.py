@@ -115,13 +115,13 @@ def test_groundedness_has_its_bar_when_it_is_known() -> None:
     assert "grounded" not in cards.board(SELECTED)
 
 
-def test_the_waterfall_draws_a_hop_faintly_behind_its_parts() -> None:
-    (bars,) = json.loads(str(figures.waterfall(MULTIHOP).to_json()))["data"]
-    colours = [
-        colour for label, colour in zip(bars["y"], bars["marker"]["color"], strict=True) if label == "hop 1"
-    ]
-    assert [colour.rsplit(",", 1)[1] for colour in colours] == ["0.4)", "1)", "1)"]
-    assert len({colour.rsplit(",", 1)[0] for colour in colours}) == 1
+def test_the_waterfall_draws_a_hop_faintly_above_its_parts() -> None:
+    figure = json.loads(str(figures.waterfall(MULTIHOP).to_json()))
+    labels, colours = figure["layout"]["yaxis"]["ticktext"], figure["data"][0]["marker"]["color"]
+    hop = {label: colour for label, colour in zip(labels, colours, strict=True) if label.startswith("hop 1")}
+    assert [colour.rsplit(",", 1)[1] for colour in hop.values()] == ["0.4)", "1)", "1)"]
+    assert list(hop) == ["hop 1", "hop 1, retrieve", "hop 1, noting"]
+    assert len({colour.rsplit(",", 1)[0] for colour in hop.values()}) == 1
 
 
 def test_a_model_works_while_a_hop_notes_and_while_an_answer_is_written() -> None:

@@ -1,17 +1,17 @@
 """The figures of a run: when the first token and the verdict came, and the Plotly waterfall of all spans.
 
-The waterfall names and colours its lanes as the live timeline does (`lanes.py`); it adds the spans that only
-group others. Times are milliseconds since the run began.
+The waterfall names and colours its rows as the live timeline does its lanes (`lanes.py`); every span has one
+of its own, under the span around it. Times are milliseconds since the run began.
 """
 
 from html import escape
 from typing import TYPE_CHECKING, Any, Final
 
 from specrag.tracing.trace import Trace
-from specrag.types import Span
 from specrag.ui import theme
-from specrag.ui.lanes import end_of, is_faint, label_of, number_of, ticks
+from specrag.ui.lanes import end_of, ticks
 from specrag.ui.markup import tick_text
+from specrag.ui.span_rows import SpanRow, span_rows
 
 if TYPE_CHECKING:
     from plotly.graph_objects import Figure
@@ -23,6 +23,8 @@ _MODEL_SPANS: Final = frozenset(
     {"embed", "evidence", "draft", "verify", "note", "query", "answer", "fallback", "synthesise"}
 )
 """Spans during which a model computes, the embedder included."""
+_ROW: Final = 24
+"""Height of a row, in pixels."""
 _LABEL: Final = 80
 _FAINT_ALPHA: Final = 0.4
 
@@ -53,74 +55,76 @@ def models_share(trace: Trace) -> float | None:
 
 
 def waterfall(trace: Trace) -> "Figure":
-    """Every span of the run as a bar in its lane. The text is escaped: Plotly reads labels as HTML."""
+    """Every span of the run as a bar in a row of its own. Texts are escaped: Plotly reads them as HTML."""
     from plotly.graph_objects import Bar as PlotBar
     from plotly.graph_objects import Figure
 
-    spans = sorted(trace.spans, key=lambda span: (span.start_ms, span.name == "decode"))
-    axis = ticks(max([trace.elapsed_ms, *(end_of(trace, span) for span in spans)]))
+    rows = span_rows(trace)
+    axis = ticks(max([trace.elapsed_ms, *(row.end_ms for row in rows)]))
     least = axis[-1] * MIN_BAR_SHARE
-    order = list(dict.fromkeys(_plain(label_of(trace, span)) for span in spans))
     figure = Figure(
         PlotBar(
             orientation="h",
-            base=[span.start_ms for span in spans],
-            x=[max(end_of(trace, span) - span.start_ms, least) for span in spans],
-            y=[_plain(label_of(trace, span)) for span in spans],
+            base=[row.span.start_ms for row in rows],
+            x=[max(row.end_ms - row.span.start_ms, least) for row in rows],
+            y=list(range(len(rows))),
             marker={
-                "color": [_colour(trace, span) for span in spans],
-                "cornerradius": 4,
+                "color": [_colour(row) for row in rows],
+                "cornerradius": 3,
                 "line": {"width": 0},
             },
-            hovertext=[_hover(trace, span) for span in spans],
+            hovertext=[_hover(row) for row in rows],
             hovertemplate="%{hovertext}<extra></extra>",
         )
     )
-    figure.update_layout(_layout(axis, order))
+    figure.update_layout(_layout(axis, [_plain(row.label) for row in rows]))
     return figure
 
 
-def _layout(axis: tuple[float, ...], order: list[str]) -> dict[str, Any]:
-    grid = {"gridcolor": "rgba(122,130,139,0.25)", "zeroline": False, "fixedrange": False}
+def _layout(axis: tuple[float, ...], labels: list[str]) -> dict[str, Any]:
+    grid = {"gridcolor": "rgba(122,130,139,0.25)", "zeroline": False}
     return {
-        "barmode": "overlay",
-        "bargap": 0.35,
-        "height": 90 + 30 * max(1, len(order)),
+        "template": "none",
+        "bargap": 0.3,
+        "height": 70 + _ROW * max(1, len(labels)),
         "margin": {"l": 8, "r": 16, "t": 8, "b": 40},
         "paper_bgcolor": "rgba(0,0,0,0)",
         "plot_bgcolor": "rgba(0,0,0,0)",
         "font": {"color": theme.PLOT_TEXT, "size": 13, "family": "ui-sans-serif, system-ui, sans-serif"},
         "showlegend": False,
         "hoverlabel": {"align": "left"},
+        "dragmode": "pan",
         "xaxis": {
             **grid,
             "range": [0, axis[-1] * 1.01],
             "tickvals": axis,
             "ticktext": [tick_text(tick, axis[-1]) for tick in axis],
+            "fixedrange": False,
         },
         "yaxis": {
-            "categoryorder": "array",
-            "categoryarray": order,
-            "autorange": "reversed",
+            **grid,
+            "tickvals": list(range(len(labels))),
+            "ticktext": labels,
+            "range": [len(labels) - 0.5, -0.5],
             "automargin": True,
             "fixedrange": True,
+            "showgrid": False,
             "ticksuffix": "  ",
         },
     }
 
 
-def _colour(trace: Trace, span: Span) -> str:
-    number = number_of(trace, span)
-    base = theme.STEP if number is None else theme.HUES[(number - 1) % len(theme.HUES)]
+def _colour(row: SpanRow) -> str:
+    base = theme.STEP if row.number is None else theme.HUES[(row.number - 1) % len(theme.HUES)]
     red, green, blue = (int(base[at : at + 2], 16) for at in (1, 3, 5))
-    return f"rgba({red},{green},{blue},{_FAINT_ALPHA if is_faint(trace, span) else 1})"
+    return f"rgba({red},{green},{blue},{_FAINT_ALPHA if row.faint else 1})"
 
 
-def _hover(trace: Trace, span: Span) -> str:
-    end = end_of(trace, span)
+def _hover(row: SpanRow) -> str:
+    span = row.span
     still = ", still open" if span.end_ms is None else ""
-    head = f"<b>{_plain(label_of(trace, span))}: {_plain(span.name)}</b>"
-    times = f"{end - span.start_ms:,.1f} ms, from {span.start_ms:,.1f} to {end:,.1f} ms{still}"
+    head = f"<b>{_plain(row.label)}</b>"
+    times = f"{row.end_ms - span.start_ms:,.1f} ms, from {span.start_ms:,.1f} to {row.end_ms:,.1f} ms{still}"
     return "<br>".join(
         [head, times, *(f"{_plain(key)} = {_plain(str(value))}" for key, value in span.attributes.items())]
     )

@@ -2,7 +2,8 @@
 
 A draft's lane shows reading and writing apart, and so does an answer that a model writes itself; a hop's
 shows searching and noting. The live timeline (`cards.timeline`) and the waterfall (`figures.waterfall`) name
-and colour lanes alike. Times are milliseconds since the run began; an open bar ends at the last event.
+and colour alike what belongs together. Times are milliseconds since the run began; an open bar ends at the
+last event.
 """
 
 import math
@@ -63,12 +64,13 @@ def draft_numbers(trace: Trace) -> dict[str, int]:
 
 def lanes(trace: Trace) -> tuple[Lane, ...]:
     """The rows in the order in which their steps began; drafts stand in the order of their subsets."""
+    tree = SpanTree(trace)
     rows: dict[str, list[Bar]] = {}
     numbers: dict[str, int | None] = {}
-    for span in sorted(_steps(trace), key=lambda span: (span.start_ms, number_of(trace, span) or 0)):
-        label = label_of(trace, span)
-        rows.setdefault(label, []).extend(_bars(trace, span))
-        numbers[label] = number_of(trace, span)
+    for span in sorted(_steps(tree), key=lambda span: (span.start_ms, tree.number(span) or 0)):
+        label = tree.label(span)
+        rows.setdefault(label, []).extend(_bars(tree, span))
+        numbers[label] = tree.number(span)
     return tuple(Lane(label=label, number=numbers[label], bars=tuple(bars)) for label, bars in rows.items())
 
 
@@ -85,57 +87,87 @@ def end_of(trace: Trace, span: Span) -> float:
     return max(span.start_ms, trace.elapsed_ms if span.end_ms is None else span.end_ms)
 
 
-def number_of(trace: Trace, span: Span) -> int | None:
-    """Number of the draft or hop that a span belongs to."""
-    owner = _owner(trace, span)
-    if owner.name == "hop":
-        hops = [other.id for other in trace.spans if other.name == "hop"]
-        return hops.index(owner.id) + 1
-    subset_id = owner.attributes.get("subset_id")
-    return None if subset_id is None else draft_numbers(trace).get(str(subset_id))
+class SpanTree:
+    """The spans of one trace by what they belong to; looked up once, for an imported trace may have many."""
+
+    def __init__(self, trace: Trace) -> None:
+        self.trace = trace
+        self._by_id = {span.id: span for span in trace.spans}
+        self._children: dict[str, list[Span]] = {}
+        for span in trace.spans:
+            self._children.setdefault(span.parent_id or "", []).append(span)
+        self._hops = {span.id: number for number, span in enumerate(_hops(trace), 1)}
+        self._drafts = draft_numbers(trace)
+        self._around: dict[str, Span | None] = {}
+
+    def children(self, span: Span) -> list[Span]:
+        """The spans right inside this one."""
+        return self._children.get(span.id, []) if span.id else []
+
+    def parent(self, span: Span) -> Span | None:
+        """The span right around this one."""
+        return self._by_id.get(span.parent_id or "")
+
+    def owner(self, span: Span) -> Span:
+        """The draft or hop to which a span belongs, or the span itself."""
+        path: list[str] = []
+        seen, parent, found = {span.id}, self.parent(span), None
+        while parent is not None and parent.id not in seen:  # an imported trace may go in circles
+            if _owns(parent):
+                found = parent
+                break
+            if parent.id in self._around:
+                found = self._around[parent.id]
+                break
+            seen.add(parent.id)
+            path.append(parent.id)
+            parent = self.parent(parent)
+        self._around.update(dict.fromkeys(path, found))
+        return found or span
+
+    def number(self, span: Span) -> int | None:
+        """Number of the draft or hop that a span belongs to."""
+        owner = self.owner(span)
+        if owner.name == "hop":
+            return self._hops[owner.id]
+        subset_id = owner.attributes.get("subset_id")
+        return None if subset_id is None else self._drafts.get(str(subset_id))
+
+    def label(self, span: Span) -> str:
+        """The name of a span's lane."""
+        number = self.number(span)
+        if number is not None:
+            return f"{'hop' if self.owner(span).name == 'hop' else 'draft'} {number}"
+        group = span.name == "draft" and "subset_id" not in span.attributes
+        return "all drafts" if group else span.name
+
+    def is_faint(self, span: Span) -> bool:
+        """Whether the waterfall draws a span faintly: its parts are drawn too, or nobody works."""
+        split = span.name == "draft" and any(child.name == "decode" for child in self.children(span))
+        return span.name in ("queue", "hop") or split
 
 
-def label_of(trace: Trace, span: Span) -> str:
-    """The name of a span's lane."""
-    number = number_of(trace, span)
-    if number is not None:
-        return f"{'hop' if _owner(trace, span).name == 'hop' else 'draft'} {number}"
-    group = span.name == "draft" and "subset_id" not in span.attributes
-    return "all drafts" if group else span.name
+def _hops(trace: Trace) -> list[Span]:
+    return [span for span in trace.spans if span.name == "hop"]
 
 
-def is_faint(trace: Trace, span: Span) -> bool:
-    """Whether the waterfall draws a span faintly: its parts are drawn over it, or nobody works."""
-    split = span.name == "draft" and any(
-        other.parent_id == span.id and other.name == "decode" for other in trace.spans
-    )
-    return span.name in ("queue", "hop") or split
+def _owns(span: Span) -> bool:
+    return span.name == "hop" or "subset_id" in span.attributes
 
 
-def _steps(trace: Trace) -> list[Span]:
+def _steps(tree: SpanTree) -> list[Span]:
     """Spans with a lane of their own: not the whole run, the group of all drafts, or parts of a step."""
-    groups = {span.parent_id for span in trace.spans if span.name == "draft"}
-    groups |= {span.id for span in trace.spans if span.name == "run"}
-    groups |= {span.id for span in trace.spans if span.name in _DETAILS}
-    return [span for span in trace.spans if _owner(trace, span) is span and span.id not in groups]
+    spans = tree.trace.spans
+    groups = {span.parent_id for span in spans if span.name == "draft"}
+    groups |= {span.id for span in spans if span.name == "run"}
+    groups |= {span.id for span in spans if span.name in _DETAILS}
+    return [span for span in spans if tree.owner(span) is span and span.id not in groups]
 
 
-def _owner(trace: Trace, span: Span) -> Span:
-    """The draft or hop to which a span belongs, or the span itself."""
-    spans = {other.id: other for other in trace.spans}
-    seen, parent = {span.id}, spans.get(span.parent_id or "")
-    while parent is not None and parent.id not in seen:  # an imported trace may go in circles
-        if parent.name == "hop" or "subset_id" in parent.attributes:
-            return parent
-        seen.add(parent.id)
-        parent = spans.get(parent.parent_id or "")
-    return span
-
-
-def _bars(trace: Trace, span: Span) -> tuple[Bar, ...]:
+def _bars(tree: SpanTree, span: Span) -> tuple[Bar, ...]:
     first, last = _kinds(span)
-    end, still = end_of(trace, span), span.end_ms is None
-    turn = _turn(trace, span)
+    end, still = end_of(tree.trace, span), span.end_ms is None
+    turn = _turn(tree, span)
     if turn is None:
         kind = first if still or span.name == "queue" else last
         return (Bar(kind=kind, start_ms=span.start_ms, end_ms=end, open=still),)
@@ -154,16 +186,15 @@ def _kinds(span: Span) -> tuple[BarKind, BarKind]:
     return ("read", "decode") if span.name == "draft" or span.name in _WRITTEN else ("step", "step")
 
 
-def _turn(trace: Trace, span: Span) -> float | None:
+def _turn(tree: SpanTree, span: Span) -> float | None:
     """When a step went from reading or searching to writing."""
     if span.name == "draft":
-        return _decoding(trace, span)
+        return _decoding(tree, span)
     if span.name == "hop":
-        notes = (other.start_ms for other in trace.spans if other.parent_id == span.id and _writes(other))
-        return min(notes, default=None)
+        return min((child.start_ms for child in tree.children(span) if _writes(child)), default=None)
     if span.name in _WRITTEN:
-        times = (token.at_ms for token in trace.answer_tokens if token.at_ms is not None)
-        return next((at for at in times if span.start_ms <= at <= end_of(trace, span)), None)
+        times = (token.at_ms for token in tree.trace.answer_tokens if token.at_ms is not None)
+        return next((at for at in times if span.start_ms <= at <= end_of(tree.trace, span)), None)
     return None
 
 
@@ -171,14 +202,12 @@ def _writes(span: Span) -> bool:
     return span.name not in _DETAILS and span.name != "retrieve"
 
 
-def _decoding(trace: Trace, span: Span) -> float | None:
+def _decoding(tree: SpanTree, span: Span) -> float | None:
     """When a draft stopped reading: its child span says so, or else its first token."""
-    child = next(
-        (other for other in trace.spans if other.parent_id == span.id and other.name == "decode"), None
-    )
+    child = next((child for child in tree.children(span) if child.name == "decode"), None)
     if child is not None:
         return child.start_ms
-    drafts = [draft for draft in trace.drafts if draft.subset_id == span.attributes.get("subset_id")]
+    drafts = [draft for draft in tree.trace.drafts if draft.subset_id == span.attributes.get("subset_id")]
     return min((at for draft in drafts if (at := _first_at(draft)) is not None), default=None)
 
 
