@@ -45,6 +45,7 @@ from specrag.retrieval.retriever import Retriever
 from specrag.runs import Runs
 from specrag.tracing.comparisons import ComparisonStore
 from specrag.tracing.history import History
+from specrag.tracing.live_export import LiveExport, live_export_of
 from specrag.tracing.store import TraceStore
 from specrag.turnstile import Turnstile
 from specrag.types import ModelInfo, PipelineName, Role
@@ -278,6 +279,11 @@ class Parts:
         return Runs(self.traces, deadline_s=settings.deadline_s, abandoned_s=settings.abandoned_s)
 
     @cached_property
+    def live_export(self) -> LiveExport | None:
+        """What sends kept runs to the collector of the settings, if they name one."""
+        return live_export_of(self.settings)
+
+    @cached_property
     def history(self) -> History:
         """The kept runs as visitors may see them."""
         return History(self.traces, self.runs, self.settings)
@@ -317,7 +323,16 @@ class Parts:
         """Let go of the store's lock and of the threads, of those parts that were made."""
         made = self.__dict__
         # the store last: who embeds for it at this moment holds it until the worker is gone
-        for name in ("jobs", "reindexing", "reading", "drafter", "verifier", "worker", "store"):
+        for name in (
+            "live_export",
+            "jobs",
+            "reindexing",
+            "reading",
+            "drafter",
+            "verifier",
+            "worker",
+            "store",
+        ):
             if name in made and hasattr(made[name], "close"):
                 made[name].close()
 

@@ -1,45 +1,57 @@
-"""`specrag trace`: the runs that were kept."""
+"""`specrag trace`: the runs that were kept, as a list, as text, as files, and from files."""
 
 from dataclasses import asdict
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, get_args
 
 import typer
 from rich.console import Console
 from rich.table import Table
 
 from specrag.cli.common import Json, friendly, parts, pass_on, print_json
-from specrag.errors import UsageError
-from specrag.tracing.codec import to_dict, to_json
+from specrag.errors import TraceError, UsageError
+from specrag.library.visitors import OPERATOR
+from specrag.terminal import say
+from specrag.tracing.codec import to_dict
+from specrag.tracing.export.formats import ExportFormat
+from specrag.tracing.export.importing import import_file
+from specrag.tracing.files import write_file
+from specrag.tracing.search import RunFilter, RunSummary
 from specrag.tracing.trace import Trace
 from specrag.types import Draft
 
-app = typer.Typer(help="List, show and export kept runs.", invoke_without_command=True)
+app = typer.Typer(help="List, show, export, import and delete kept runs.", invoke_without_command=True)
 
 RunId = Annotated[str, typer.Argument(metavar="ID", help="Id of the run.")]
+_FORMATS: tuple[ExportFormat, ...] = get_args(ExportFormat)
 
 
 @app.callback()
 def trace(context: typer.Context, as_json: Json = False) -> None:
-    """List, show and export kept runs."""
+    """List, show, export, import and delete kept runs."""
     pass_on(context, as_json=as_json)
     if context.invoked_subcommand is None:
         list_runs(as_json=as_json)
 
 
 @app.command("list")
-def list_runs(as_json: Json = False, limit: int = 20) -> None:
-    """The newest runs."""
+def list_runs(
+    text: Annotated[str, typer.Argument(metavar="[TEXT]", help="Words of the question or the answer.")] = "",
+    as_json: Json = False,
+    limit: Annotated[int, typer.Option(min=1, help="How many runs at most.")] = 20,
+) -> None:
+    """The newest runs, or those in which all words of TEXT occur."""
     with friendly(), parts() as made:
-        runs = made.traces.recent(limit)
+        runs, total = made.traces.find(None, RunFilter(text=text), limit=limit)
     if as_json:
-        print_json({"schema": "specrag.traces/1", "runs": [asdict(run) for run in runs]})
+        print_json({"schema": "specrag.traces/1", "total": total, "runs": [asdict(run) for run in runs]})
         return
-    table = Table("id", "when", "question", "decision", "seconds")
-    for run in runs:
-        seconds = f"{run.elapsed_ms / 1000:.1f}"
-        table.add_row(run.run_id, run.created_at[:19], run.question[:60], run.decision or run.status, seconds)
-    Console().print(table if runs else "No runs yet.")
+    if not runs:
+        typer.echo(f"No run has “{text}”." if text else "No runs yet.")
+        return
+    _print_list(runs)
+    if total > len(runs):
+        say(f"{len(runs)} of {total:,} runs; --limit shows more")
 
 
 @app.command("show")
@@ -56,19 +68,72 @@ def show(run_id: RunId, as_json: Json = False) -> None:
 @app.command("export")
 def export(
     run_id: RunId,
-    form: Annotated[str, typer.Option("--format", help="json.")] = "json",
-    out: Annotated[Path | None, typer.Option(help="File to write; stdout by default.")] = None,
+    form: Annotated[str, typer.Option("--format", help=", ".join(_FORMATS) + ".")] = "json",
+    without_texts: Annotated[
+        bool,
+        typer.Option("--without-texts", help="Leave out all that was asked, read and written; keep figures."),
+    ] = False,
+    out: Annotated[Path | None, typer.Option("--out", "-o", help="File to write; stdout by default.")] = None,
 ) -> None:
-    """Write one run to a file."""
+    """Write one run to a file: to import it again, for a trace viewer, or to read in a browser."""
+    from specrag.ui.exporting import export_run
+
     with friendly():
-        if form != "json":
-            raise UsageError(f"Traces cannot be exported as “{form}” yet; use --format json.")
+        known = next((one for one in _FORMATS if one == form), None)
+        if known is None:
+            raise UsageError(f"“{form}” is no format of runs; choose one of {', '.join(_FORMATS)}.")
         with parts() as made:
-            text = to_json(made.traces.load(run_id), indent=2)
+            found, events = made.traces.load(run_id), made.traces.events(run_id)
+        data = export_run(found, events, known, texts=not without_texts)
         if out is None:
-            typer.echo(text)
+            typer.echo(data, nl=False)
         else:
-            out.write_text(text + "\n", encoding="utf-8")
+            write_file(data, out)
+
+
+@app.command("import")
+def import_run(
+    path: Annotated[Path, typer.Argument(metavar="FILE", help="A run that was exported as JSON.")],
+    as_json: Json = False,
+) -> None:
+    """Take a run from a file into the history; it gets another id if its own is taken."""
+    with friendly():
+        found, events = import_file(path)
+        with parts() as made:
+            run_id = made.history.add(OPERATOR, found, events)
+    if as_json:
+        print_json({"schema": "specrag.imported/1", "run_id": run_id, "question": found.question})
+    else:
+        typer.echo(run_id)
+
+
+@app.command("delete")
+def delete(
+    run_ids: Annotated[list[str], typer.Argument(metavar="ID...", help="Ids of the runs.")],
+    as_json: Json = False,
+) -> None:
+    """Delete runs for good. Ids that no run has are named, and the exit status is 1."""
+    with friendly():
+        wanted = list(dict.fromkeys(run_ids))
+        deleted: list[str] = []
+        with parts() as made:
+            deleted = [run_id for run_id in wanted if made.traces.delete([run_id], None)]
+        missing = [run_id for run_id in wanted if run_id not in deleted]
+        if as_json:
+            print_json({"schema": "specrag.deleted/1", "deleted": deleted, "missing": missing})
+        if missing:
+            names = ", ".join(f"“{run_id[:40]}”" for run_id in missing)
+            raise TraceError(f"There is no run {names} here; deleted {len(deleted)} of {len(wanted)}.")
+    if not as_json:
+        say(f"Deleted {len(deleted)} {'run' if len(deleted) == 1 else 'runs'}.")
+
+
+def _print_list(runs: list[RunSummary]) -> None:
+    table = Table("id", "when", "question", "decision", "seconds")
+    for run in runs:
+        seconds = f"{run.elapsed_ms / 1000:.1f}"
+        table.add_row(run.run_id, run.created_at[:19], run.question[:60], run.decision or run.status, seconds)
+    Console().print(table)
 
 
 def _print(found: Trace) -> None:

@@ -5,7 +5,8 @@ from contextlib import suppress
 from pathlib import Path
 
 from specrag.errors import TraceError
-from specrag.tracing.codec import from_json, to_json
+from specrag.tracing.codec import to_json
+from specrag.tracing.export.importing import document_of, read_bytes, read_trace
 from specrag.tracing.trace import Trace
 
 
@@ -15,28 +16,31 @@ def save_trace(trace: Trace, path: str | Path) -> Path:
     Raises:
         TraceError: the file cannot be written.
     """
-    target = Path(path)
-    part = target.parent / f".{target.name}.{uuid.uuid4().hex[:8]}"
-    try:
-        part.write_bytes((to_json(trace, indent=2) + "\n").encode("utf-8", "replace"))
-        part.replace(target)
-    except OSError as error:
-        with suppress(OSError):
-            part.unlink()
-        raise TraceError(f"The trace cannot be written to {target}: {error.strerror}.") from error
-    return target
+    return write_file((to_json(trace, indent=2) + "\n").encode(), path)
 
 
 def load_trace(path: str | Path) -> Trace:
     """Read a trace that `save_trace`, `specrag trace export` or `specrag ask --json` wrote.
 
     Raises:
-        TraceError: the file cannot be read or is not a `specrag.trace/1` document.
+        TraceError: the file cannot be read, is not a `specrag.trace/1` document, or cannot be of a run.
     """
+    return read_trace(document_of(read_bytes(path)))
+
+
+def write_file(data: bytes, path: str | Path) -> Path:
+    """Write an export, wholly or not at all; a file that is there is replaced.
+
+    Raises:
+        TraceError: the file cannot be written.
+    """
+    target = Path(path)
+    part = target.parent / f".{target.name}.{uuid.uuid4().hex[:8]}"
     try:
-        text = Path(path).read_text(encoding="utf-8")
+        part.write_bytes(data)
+        part.replace(target)
     except OSError as error:
-        raise TraceError(f"The trace {path} cannot be read: {error.strerror}.") from error
-    except UnicodeDecodeError as error:
-        raise TraceError(f"The trace {path} cannot be read: it is not a text file.") from error
-    return from_json(text)
+        with suppress(OSError):
+            part.unlink()
+        raise TraceError(f"The trace cannot be written to {target}: {error.strerror}.") from error
+    return target

@@ -28,8 +28,7 @@ def check_size(data: bytes) -> None:
         TraceError: it is.
     """
     if len(data) > BYTES:
-        size = f"{len(data) / 2**20:,.0f} MB"
-        raise TraceError(f"This file has {size}; a run of up to {BYTES // 2**20} MB can be imported.")
+        raise TraceError(f"This file has more than {BYTES // 2**20} MB, which no run has.")
 
 
 def check_values(document: Any) -> None:

@@ -26,17 +26,25 @@ _MOST: Final = {e.SpanStarted: 2000, e.SpanEnded: 2000, e.PromptSent: 1000, e.Ho
 
 
 def import_file(path: str | Path) -> tuple[Trace, tuple[e.Event, ...]]:
-    """The run in a file; a file that is too long is not read at all.
+    """The run in a file.
 
     Raises:
         TraceError: the file cannot be read, or as `import_run`.
     """
+    return import_run(read_bytes(path))
+
+
+def read_bytes(path: str | Path) -> bytes:
+    """What is in a file, or so much of it that it is seen to be too long.
+
+    Raises:
+        TraceError: the file cannot be read.
+    """
     try:
         with Path(path).open("rb") as file:
-            data = file.read(BYTES + 1)
+            return file.read(BYTES + 1)
     except OSError as error:
         raise TraceError(f"The trace {path} cannot be read: {error.strerror}.") from error
-    return import_run(data)
 
 
 def import_run(data: bytes) -> tuple[Trace, tuple[e.Event, ...]]:
@@ -45,7 +53,7 @@ def import_run(data: bytes) -> tuple[Trace, tuple[e.Event, ...]]:
     Raises:
         TraceError: the file is no run that has ended, in one sentence that names the first thing wrong.
     """
-    document = _document(data)
+    document = document_of(data)
     trace = read_trace(document)
     if trace.status == "running":
         raise TraceError("This run had not ended when it was exported; export it again when it has.")
@@ -63,10 +71,19 @@ def read_trace(document: dict[str, Any]) -> Trace:
     return trace
 
 
-def _document(data: bytes) -> dict[str, Any]:
+def document_of(data: bytes) -> dict[str, Any]:
+    """The values in a file, as many as a run may have and no deeper.
+
+    Raises:
+        TraceError: it is not JSON, no object, or too much of it.
+    """
     check_size(data)
     try:
-        document = parse(data.removeprefix(b"\xef\xbb\xbf"), allow_inf_nan=False, cache_strings="keys")
+        text = data.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise TraceError("This file cannot be read as a run: it is not a text file.") from error
+    try:
+        document = parse(text, allow_inf_nan=False, cache_strings="keys")
     except ValueError as error:
         raise TraceError(f"This file is not JSON as a run is exported: {str(error)[:200]}.") from error
     if not isinstance(document, dict):
