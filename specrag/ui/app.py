@@ -25,7 +25,7 @@ from specrag.startup import Startup, StartupState
 from specrag.terminal import bar, say
 from specrag.ui import acts, endpoints, tour
 from specrag.ui.live import header
-from specrag.ui.tabs import ask, documents, exports, fork, traces, viewer
+from specrag.ui.tabs import ask, compare, detail, documents, exports, fork, traces, viewer
 from specrag.ui.theme import CSS_PATH, theme
 from specrag.ui.who import VisitorCookie, login_of
 
@@ -33,6 +33,7 @@ LAYOUT_CSS = CSS_PATH.with_name("layout.css")
 DOCUMENTS_CSS = CSS_PATH.with_name("documents.css")
 VIEWER_CSS = CSS_PATH.with_name("viewer.css")
 TOUR_CSS = CSS_PATH.with_name("tour.css")
+COMPARE_CSS = CSS_PATH.with_name("compare.css")
 TRACES_CSS = CSS_PATH.with_name("traces.css")
 ON_LOAD = (Path(__file__).parent / "page.js").read_text(encoding="utf-8")
 _LOOK_S = 0.5
@@ -57,6 +58,7 @@ def build_app(startup: Startup) -> gr.Blocks:
                 fork_line = fork.build_line()
                 ask_tab = ask.build(startup)
                 tour.stage()
+            compare_tab = compare.build(startup)
             traces_tab = traces.build(startup)
             with gr.Tab("Documents", id="documents"):
                 documents_tab = documents.build(startup)
@@ -64,6 +66,7 @@ def build_app(startup: Startup) -> gr.Blocks:
         endpoints.wire(startup)  # first: a listener of the page that is called `ask` would take the name
         ask.wire(page, ask_tab, startup, top, act)
         documents.wire(page, documents_tab, startup, ask_tab, top, act)
+        compare.wire(page, compare_tab, startup, act, asking=ask_tab, tabs=tabs)
         tour.wire(page)
         place = traces.Place(tabs=tabs, line=fork_line)
         traces.wire(page, traces_tab, startup, act, ask_tab, place)
@@ -78,7 +81,16 @@ def launch_options(settings: Settings, startup: Startup) -> dict[str, Any]:
         "server_name": settings.host,
         "server_port": settings.port,
         "theme": theme(),
-        "css_paths": [CSS_PATH, LAYOUT_CSS, DOCUMENTS_CSS, VIEWER_CSS, TOUR_CSS, TRACES_CSS],
+        "css_paths": [
+            CSS_PATH,
+            LAYOUT_CSS,
+            DOCUMENTS_CSS,
+            VIEWER_CSS,
+            TOUR_CSS,
+            TRACES_CSS,
+            detail.CSS,
+            COMPARE_CSS,
+        ],
         "js": ON_LOAD,
         "max_file_size": settings.max_file_mb * 2**20,  # gradio says it in units of 1,024
         "app_kwargs": {
@@ -125,6 +137,7 @@ def serve(settings: Settings) -> None:
     if keeper is not None:
         keeper.close()
     if startup.state.ready:
+        startup.parts.comparisons.shut_down()
         startup.parts.runs.shut_down()
     page.close(verbose=False)
     startup.close()
