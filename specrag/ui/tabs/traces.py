@@ -15,11 +15,12 @@ import gradio as gr
 from specrag.startup import Startup
 from specrag.tracing.history import COMMENT_LENGTH
 from specrag.ui import cards
-from specrag.ui.tabs import fork, fork_events
+from specrag.ui.tabs import detail, fork, fork_events
 from specrag.ui.tabs.ask import AskTab
 from specrag.ui.tabs.fork import ForkPanel
 from specrag.ui.tabs.traces_desk import Values, View
 from specrag.ui.tabs.traces_events import TAB, Events
+from specrag.ui.tabs.traces_files import RunFiles
 from specrag.ui.trace_filter import filter_form
 
 ON_LOAD: Final = (Path(__file__).parents[1] / "traces.js").read_text(encoding="utf-8")
@@ -29,6 +30,12 @@ _REMEMBER: Final = """(id) => {
   if (id) url.searchParams.set("trace", id); else url.searchParams.delete("trace");
   window.history.replaceState(null, "", url);
 }"""
+_DOWNLOAD: Final = """(token) => {
+  const link = () => document.querySelector("#sr-trace-export a, a#sr-trace-export, #sr-trace-export");
+  if (token) setTimeout(() => link()?.click(), 200);
+}"""
+_OTHERS: Final = ("place", "fork", "detail", "comment", "save")
+"""What no act writes to."""
 _WAIT_S: Final = 0.5
 _ID_LENGTH: Final = 40
 Updates = dict[Any, Any]
@@ -49,11 +56,16 @@ class TracesTab:
     link: gr.HTML
     without_texts: gr.Checkbox
     formats: gr.HTML
+    export: gr.DownloadButton
+    exported: gr.Textbox
+    """A word that is new whenever a file is ready."""
+    import_: gr.UploadButton
     fork: ForkPanel
     show: gr.Textbox
     """The run that the Ask tab is to show, with a word that makes each time another one."""
     run_id: gr.Textbox
     """The run whose detail is shown; empty shows nothing."""
+    detail: detail.Detail
     diff: gr.HTML
     view: gr.State
 
@@ -75,6 +87,9 @@ def build(startup: Startup) -> TracesTab:
         ticked = gr.Textbox(visible="hidden", elem_id="sr-traces-ticked", label="Ticked")
         run_id = gr.Textbox(visible="hidden", elem_id="sr-trace-id", label="Opened run")
         show = gr.Textbox(visible="hidden", elem_id="sr-trace-show", label="Run to show")
+        export = gr.DownloadButton("Download", visible="hidden", elem_id="sr-trace-export")
+        exported = gr.Textbox(visible="hidden", elem_id="sr-trace-exported", label="Exported")
+        import_ = gr.UploadButton("Import a run", visible="hidden", elem_id="sr-trace-import")
         with gr.Column(elem_id="sr-traces-list"):
             gr.HTML(filter_form(), elem_id="sr-traces-form", apply_default_css=False)
             runs = gr.HTML(elem_id="sr-runs", apply_default_css=False)
@@ -94,6 +109,7 @@ def build(startup: Startup) -> TracesTab:
                 without = gr.Checkbox(label="Leave texts out of the file", elem_id="sr-trace-without")
                 formats = gr.HTML(elem_id="sr-trace-formats", apply_default_css=False)
             panel = fork.build(startup)
+            opened = detail.build(startup)
         diff = gr.HTML(elem_id="sr-traces-diff", apply_default_css=False)
         view = gr.State(View())
     return TracesTab(
@@ -108,9 +124,13 @@ def build(startup: Startup) -> TracesTab:
         link=link,
         without_texts=without,
         formats=formats,
+        export=export,
+        exported=exported,
+        import_=import_,
         fork=panel,
         show=show,
         run_id=run_id,
+        detail=opened,
         diff=diff,
         view=view,
     )
@@ -121,6 +141,7 @@ def wire(  # noqa: PLR0917 - the page's parts, each of another type
 ) -> None:
     """Connect the tab's events."""
     _Wiring(tab, startup, place.tabs).wire(page, act)
+    detail.wire(page, tab.detail, startup, act, tab.run_id)
     fork_events.wire(
         tab.fork,
         startup,
@@ -140,7 +161,8 @@ class _Wiring:
         self._tab = tab
         self._tabs = tabs
         self._startup = startup
-        self._events = Events(startup, {})
+        self._files = RunFiles(startup)
+        self._events = Events(startup, self._files.acts)
 
     def wire(self, page: gr.Blocks, act: gr.Textbox) -> None:
         tab = self._tab
@@ -160,6 +182,8 @@ class _Wiring:
         tab.run_id.change(
             self._comment_of, tab.run_id, tab.comment, show_progress="hidden", api_visibility="private"
         )
+        tab.import_.upload(self._import, [tab.import_, *where], **quiet)
+        tab.exported.change(None, tab.exported, None, js=_DOWNLOAD, api_visibility="private")
         tab.show.change(None, tab.show, None, js=fork.SHOW, api_visibility="private")
 
     async def _load(self, request: gr.Request, *inputs: Any) -> AsyncGenerator[Updates]:
@@ -193,6 +217,11 @@ class _Wiring:
         told = self._events.act(self._events.desk(inputs, request), text)
         return self._nothing() if told is None else self._updates(*told)
 
+    def _import(self, request: gr.Request, file: object, *inputs: Any) -> Updates:
+        outcome = self._files.take(self._events.desk(inputs, request), file)
+        view, values = self._events.draw(outcome.desk, outcome.message)
+        return self._updates(view, values | dict(outcome.values))
+
     def _comment(self, request: gr.Request, text: object, *inputs: Any) -> Updates:
         return self._updates(*self._events.comment(self._events.desk(inputs, request), text))
 
@@ -201,7 +230,7 @@ class _Wiring:
         return self._events.comment_of(self._events.desk(("", "", False, None), request), run_id)
 
     def _outputs(self) -> list[Any]:
-        mine = (name for name in TracesTab.__slots__ if name not in ("place", "fork", "comment", "save"))
+        mine = (name for name in TracesTab.__slots__ if name not in _OTHERS)
         return [*(getattr(self._tab, name) for name in mine), self._tabs]
 
     def _nothing(self) -> Updates:

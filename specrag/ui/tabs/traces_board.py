@@ -20,6 +20,7 @@ from specrag.ui import cards, trace_cards
 from specrag.ui.diff_cards import diff_card
 from specrag.ui.listing import SHOWN
 from specrag.ui.tabs.traces_desk import Desk, Values, View
+from specrag.ui.tabs.traces_files import formats
 from specrag.ui.trace_cards import Opened
 from specrag.ui.trace_diff import diff_runs
 from specrag.ui.trace_list import Live, Neighbours, leaf_of, live_of, neighbours, pages_of, runs_list
@@ -123,6 +124,7 @@ class Board:
                 shared=summary.shared,
                 mine=run.mine,
             ),
+            "formats": trace_cards.export_buttons(run.trace.run_id, formats()),
         }
 
     def _known(self, who: Visitor, run_id: str) -> RunSummary | None:
