@@ -3,7 +3,7 @@
   // HTML that it made itself; here they are played. The stage stands in for the page's own board meanwhile.
   const still = matchMedia("(prefers-reduced-motion: reduce)");
   const root = () => document.querySelector("#sr-detail-replay .sr-replay");
-  const part = (name) => root()?.querySelector(name);
+  const part = (name) => root() && document.querySelector(`#sr-detail ${name}`);
   let film = null; // { key, run, frames, end, verdict, retrieved, at: frame on stage, lines: {part: [...]} }
   let playing = null; // { since, from }: clock of the browser and of the replay when it was started
   let speed = 1;
@@ -105,7 +105,7 @@
       button.setAttribute("aria-pressed", String(Number(button.dataset.srSpeed) === speed));
     part('[data-sr-replay="verdict"]').disabled = film !== null && film.verdict === null;
     place.toggleAttribute("data-sr-replaying", now !== null);
-    part(".sr-stage").hidden = now === null;
+    for (const one of document.querySelectorAll("#sr-detail .sr-stage")) one.hidden = now === null;
   };
   // Show the run as it was at this time; null or the end is the finished page.
   const show = (ms) => {

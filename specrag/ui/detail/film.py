@@ -14,7 +14,7 @@ from typing import Any, Final, TypeAlias
 from specrag.events import Event
 from specrag.tracing.trace import Trace
 from specrag.ui import cards
-from specrag.ui.detail.replay import MOST_MOMENTS, moments, retrieved_at, verdict_at
+from specrag.ui.detail.replay import MOST_MOMENTS, moments, replayed, retrieved_at, verdict_at
 from specrag.ui.lanes import lanes, ticks
 from specrag.ui.markup import render
 
@@ -48,7 +48,7 @@ def film_of(events: Sequence[Event]) -> Film:
     """
     before: dict[str, list[str]] = {"status": [], "answer": [], "board": []}
     frames = []
-    for moment in moments(events, most=_most(events)):
+    for moment in moments(events, most=_most(events) if events else MOST_MOMENTS):
         if moment.trace.status != "running":
             break
         after = {name: html.split("\n") for name, html in _parts(moment.trace).items()}
@@ -82,10 +82,15 @@ def film_card(film: Film, *, key: str) -> str:
 
 
 def player(trace: Trace) -> str:
-    """The controls of the replay, and the stage that its pictures stand on."""
+    """The controls of the replay, and where its pictures of status and answer stand."""
     ends = [bar.end_ms for lane in lanes(trace) for bar in lane.bars]
     axis = ticks(max([trace.elapsed_ms, *ends]))[-1]
     return render("detail_replay", trace=trace, end_ms=trace.elapsed_ms, axis_ms=axis)
+
+
+def stage() -> str:
+    """Where the pictures of the board stand, below the passages."""
+    return render("detail_stage")
 
 
 def changes_of(before: Sequence[str], after: Sequence[str]) -> list[Change]:
@@ -113,9 +118,8 @@ def _parts(trace: Trace) -> dict[str, str]:
 
 def _most(events: Sequence[Event]) -> int:
     """How many pictures: fewer where each is large."""
-    running = [moment.trace for moment in moments(events, most=1) if moment.trace.status == "running"]
-    last = running[-1:] or [moment.trace for moment in moments(events[:-1], most=1)][-1:]
-    size = sum(len(html) for trace in last for html in _parts(trace).values())
+    last = replayed(events[:-1] or events, events[-1].at_ms)
+    size = sum(len(html) for html in _parts(last).values()) if last.status == "running" else 0
     return max(_FEWEST, min(MOST_MOMENTS, _MOST_LETTERS // max(1, size)))
 
 

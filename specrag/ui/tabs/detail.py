@@ -51,6 +51,7 @@ class Detail:
     answer: gr.HTML
     passages: gr.HTML
     board: gr.HTML
+    stage: gr.HTML
     timeline: gr.HTML
     plot: gr.Plot
     spans: gr.HTML
@@ -73,7 +74,7 @@ def build(startup: Startup) -> Detail:  # noqa: ARG001 - the same for all parts 
             with gr.Tab("Board", id="detail-board"):
                 replay, film = _html("replay"), _html("film")
                 answer, passages = _html("answer"), _html("passages")
-                board, timeline = _html("board"), _html("timeline")
+                board, stage, timeline = _html("board"), _html("stage"), _html("timeline")
             with gr.Tab("Time", id="detail-time"):
                 plot = gr.Plot(elem_id="sr-detail-plot", label="Waterfall of all steps", show_label=False)
                 spans = _html("spans")
@@ -92,6 +93,7 @@ def build(startup: Startup) -> Detail:  # noqa: ARG001 - the same for all parts 
         answer=answer,
         passages=passages,
         board=board,
+        stage=stage,
         timeline=timeline,
         plot=plot,
         spans=spans,

@@ -15,7 +15,7 @@ from specrag.tracing.trace import Trace
 from specrag.types import PresetName
 from specrag.ui import cards
 from specrag.ui.acts import parse
-from specrag.ui.detail.film import SCOPE, film_card, film_of, player
+from specrag.ui.detail.film import SCOPE, film_card, film_of, player, stage
 from specrag.ui.detail.map_card import perspective_map
 from specrag.ui.detail.prompts import prompts_list
 from specrag.ui.detail.score_card import score_table
@@ -33,6 +33,7 @@ SHOWN: Final = (
     "answer",
     "passages",
     "board",
+    "stage",
     "timeline",
     "plot",
     "spans",
@@ -132,6 +133,7 @@ def _parts(trace: Trace) -> tuple[Any, ...]:
         cards.answer_card(trace, scope=SCOPE),
         cards.passages_strip(trace, scope=SCOPE),
         cards.board(trace, scope=SCOPE),
+        stage(),
         cards.timeline(trace),
         waterfall(trace) if trace.spans else None,
         span_table(trace),
