@@ -21,8 +21,9 @@ from specrag.tracing.export.events_of import events_of
 from specrag.tracing.export.sound import LETTERS, TOKENS, check_sound
 from specrag.tracing.trace import Trace, fold
 
-_MOST: Final = {e.SpanStarted: 2000, e.SpanEnded: 2000, e.PromptSent: 1000, e.HopStarted: 100, e.Queued: 5000}
-"""Of those events whose folding takes time by the square; of all others `ITEMS` in the file are enough."""
+_MOST: Final = 2000
+"""Of any kind of event but tokens: folding takes time by the square of some of them."""
+_SUBSETS: Final = 100
 
 
 def import_file(path: str | Path) -> tuple[Trace, tuple[e.Event, ...]]:
@@ -121,14 +122,20 @@ def _is_story_of(trace: Trace, events: Sequence[e.Event]) -> bool:
 
 def _is_foldable(events: Sequence[e.Event]) -> bool:
     """Whether folding takes moments: texts grow token by token, and each time they are copied."""
-    kinds, counts, letters = Counter(map(type, events)), Counter[str](), Counter[str]()
+    kinds, counts, letters = Counter[str](), Counter[str](), Counter[str]()
     for event in events:
-        if isinstance(event, e.DraftToken | e.HopToken | e.AnswerToken):
-            key = _text_of(event)
-            counts[key] += 1
-            letters[key] += len(event.text)
+        match event:
+            case e.DraftToken() | e.HopToken() | e.AnswerToken():
+                counts[_text_of(event)] += 1
+                letters[_text_of(event)] += len(event.text)
+            case e.SubsetsFormed() if len(event.subsets) > _SUBSETS:
+                return False
+            case e.DraftsVerified():
+                kinds["verdicts"] += len(event.verdicts)
+            case _:
+                kinds[type(event).__name__] += 1
     return (
-        all(kinds[kind] <= most for kind, most in _MOST.items())
+        max(kinds.values(), default=0) <= _MOST
         and max(counts.values(), default=0) <= TOKENS
         and max(letters.values(), default=0) <= LETTERS
     )
