@@ -43,14 +43,14 @@ def nothing_to_ask(trace: Trace) -> str:
     return f'<div class="sr-what-if-none">{empty_state("Nothing to decide again", text)}</div>'
 
 
-def fork_value(wish: Wish) -> str:
-    """The settings as a fork takes them, as JSON that fits a message of `acts`."""
-    told = {
-        "weights": wish.weights,
-        "threshold": wish.threshold,
-        "pool": wish.pool,
-        "drafts": wish.drafts,
-    }
+def fork_value(trace: Trace, wish: Wish) -> str:
+    """The settings as a fork takes them, as JSON that fits a message of `acts`.
+
+    The number of drafts is told only where it was changed: a run may have fewer than it asked for.
+    """
+    told: dict[str, object] = {"weights": wish.weights, "threshold": wish.threshold, "pool": wish.pool}
+    if wish.drafts != len(trace.drafts):
+        told["drafts"] = wish.drafts
     return json.dumps(told, separators=(",", ":"))
 
 
@@ -73,6 +73,6 @@ def _card(found: WhatIf) -> str:
         ),
         share=share,
         letters=LETTERS,
-        fork=fork_value(found.wish),
+        fork=fork_value(found.before, found.wish),
         run_id=found.before.run_id,
     )
