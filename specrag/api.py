@@ -10,6 +10,7 @@ import threading
 from collections.abc import AsyncGenerator, Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import CancelledError
 from contextlib import aclosing, contextmanager
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from types import TracebackType
@@ -18,8 +19,10 @@ from typing import Any, ClassVar, Self, get_args
 from specrag.background import CLOSED, Background, detached
 from specrag.build import Parts
 from specrag.config import Settings, load_settings
+from specrag.conversation import Earlier, conversation
 from specrag.errors import SpecragError, StoreError, TraceError, UsageError
 from specrag.events import Event
+from specrag.forking import fork, settings_of
 from specrag.ingest.files import files_of
 from specrag.ingest.index import IngestResult
 from specrag.ingest.intake import take
@@ -32,7 +35,7 @@ from specrag.rag_collections import RagCollections
 from specrag.recording import Recording
 from specrag.sample import ensure_sample
 from specrag.tracing.trace import Trace, fold
-from specrag.types import PartitionName, PipelineName
+from specrag.types import PartitionName, PipelineName, StepName
 
 _log = logging.getLogger(__name__)
 
@@ -137,21 +140,26 @@ class Rag(RagCollections):
         *,
         pipeline: PipelineName = "speculative",
         collection: str = OWN,
+        earlier: Earlier = (),
         keep: bool = True,
         **settings: Any,
     ) -> Trace:
         """Ask and wait for the whole trace; also where an event loop is running, as in a notebook.
 
-        `settings` hold for this run only. The run is kept for the page and `specrag trace` unless `keep` is
-        False, and stopped after `deadline_s`.
+        `earlier` is the conversation before, oldest first, as traces or as pairs of question and answer: a
+        follow-up is made to stand alone first. `settings` hold for this run only. The run is kept for the
+        page and `specrag trace` unless `keep` is False, and stopped after `deadline_s`.
 
         Raises:
             UsageError: the question, the pipeline or a setting is wrong.
             StoreError: the collection is missing or empty.
             RunError: the run began and gave no answer, for one because `close` was called meanwhile.
         """
+        begin = partial(self._begin, question, pipeline, collection, earlier, settings)
+        return self._wait(begin, keep=keep)
+
+    def _wait(self, begin: Callable[[], tuple[Pipeline, Request, float]], *, keep: bool) -> Trace:
         log = Recording()
-        begin = partial(self._begin, question, pipeline, collection, settings)
         try:
             return self._background.run(self._ask(log, begin, keep=keep))
         except CancelledError:  # by `close`, on another thread
@@ -163,12 +171,40 @@ class Rag(RagCollections):
         *,
         pipeline: PipelineName = "speculative",
         collection: str = OWN,
+        earlier: Earlier = (),
         keep: bool = True,
         **settings: Any,
     ) -> Trace:
         """The same as `ask` for a caller that has an event loop; cancelling it stops the models."""
-        begin = partial(self._begin, question, pipeline, collection, settings)
+        begin = partial(self._begin, question, pipeline, collection, earlier, settings)
         return await self._ask(Recording(), begin, keep=keep)
+
+    def fork(
+        self,
+        trace: Trace,
+        step: StepName,
+        *,
+        question: str | None = None,
+        pipeline: PipelineName | None = None,
+        keep: bool = True,
+        **settings: Any,
+    ) -> Trace:
+        """Run again from `step` on and wait for the trace; what comes before it is taken over from `trace`.
+
+        The steps are retrieve, partition, draft, verify and decide. The run keeps the settings and the
+        pipeline of its parent but for those given here; only a fork from "retrieve" can ask another question.
+
+        Raises:
+            UsageError: a name, a setting or the question is wrong.
+            TraceError: the run has nothing to take over for that step.
+            StoreError: the collection is missing or empty; only a fork from "retrieve" needs it.
+            RunError: as `ask`.
+        """
+        request = fork(trace, step, question=question)
+        overrides = settings_of(trace, settings)
+        return self._wait(
+            partial(self._begin_fork, request, pipeline or trace.pipeline, overrides), keep=keep
+        )
 
     async def stream(
         self,
@@ -176,6 +212,7 @@ class Rag(RagCollections):
         *,
         pipeline: PipelineName = "speculative",
         collection: str = OWN,
+        earlier: Earlier = (),
         keep: bool = True,
         **settings: Any,
     ) -> AsyncGenerator[Event]:
@@ -188,7 +225,9 @@ class Rag(RagCollections):
             UsageError: as `ask`, before the first event.
             StoreError: as `ask`, before the first event.
         """
-        made, request, _ = await detached(partial(self._begin, question, pipeline, collection, settings))
+        made, request, _ = await detached(
+            partial(self._begin, question, pipeline, collection, earlier, settings)
+        )
         log = Recording()
         try:
             async with aclosing(log.stream(made, request)) as events:
@@ -217,16 +256,34 @@ class Rag(RagCollections):
         return trace
 
     def _begin(
-        self, question: str, pipeline: PipelineName, collection: str, overrides: Mapping[str, Any]
+        self,
+        question: str,
+        pipeline: PipelineName,
+        collection: str,
+        earlier: Earlier,
+        overrides: Mapping[str, Any],
     ) -> tuple[Pipeline, Request, float]:
         settings = for_one_run(self.settings, overrides)
         text = check_question(question, limit=settings.max_question_characters)
-        if pipeline not in get_args(PipelineName):
-            raise UsageError(f"There is no pipeline “{pipeline}”; choose {_listed(get_args(PipelineName))}.")
+        told = conversation(earlier)
         with self._open() as parts:
             where = self._check(parts, collection)
-            made = parts.pipeline(pipeline, settings)
-        return made, Request(question=text, collection=where), settings.deadline_s
+            made = parts.pipeline(_known(pipeline), settings)
+        return made, Request(question=text, collection=where, earlier=told), settings.deadline_s
+
+    def _begin_fork(
+        self,
+        request: Request,
+        pipeline: PipelineName,
+        overrides: Mapping[str, Any],
+    ) -> tuple[Pipeline, Request, float]:
+        settings = for_one_run(self.settings, overrides)
+        text = check_question(request.question, limit=settings.max_question_characters)
+        with self._open() as parts:
+            if request.given is None:
+                self._check(parts, request.collection)
+            made = parts.pipeline(_known(pipeline), settings)
+        return made, replace(request, question=text), settings.deadline_s
 
     def _library(self) -> Library:
         with self._open() as parts:
@@ -288,6 +345,12 @@ class Rag(RagCollections):
         with self._saving:
             traces = self._parts.traces
         traces.save(fold(events), events)
+
+
+def _known(pipeline: PipelineName) -> PipelineName:
+    if pipeline not in get_args(PipelineName):
+        raise UsageError(f"There is no pipeline “{pipeline}”; choose {_listed(get_args(PipelineName))}.")
+    return pipeline
 
 
 def _listed(names: Sequence[str]) -> str:

@@ -6,8 +6,9 @@ checked here. What is not checked here is whether the visitor may read `Request.
 the trace says.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import astuple, replace
+from types import MappingProxyType
 from typing import Any, Final, get_args
 
 from specrag.config import PUBLIC, ScoreWeights
@@ -21,6 +22,7 @@ STEPS: Final[tuple[StepName, ...]] = get_args(StepName)
 MOST_PASSAGES = 150
 """Three hops of as many passages as a run may retrieve."""
 MOST_SUBSETS = 16
+_NONE: Final[Mapping[str, Any]] = MappingProxyType({})
 
 
 def fork(trace: Trace, step: StepName, *, question: str | None = None) -> Request:
@@ -60,22 +62,27 @@ def given_of(trace: Trace) -> Given:
     ids = [passage.id for passage in passages]
     if len(set(ids)) < len(ids) or len(ids) > MOST_PASSAGES:
         raise _not_whole(trace, f"at most {MOST_PASSAGES} passages, each once, can be taken over")
-    return Given(passages=passages, note=trace.retrieval_note, rewritten=trace.rewritten)
+    asked = trace.asked if trace.earlier else None
+    return Given(passages=passages, note=trace.retrieval_note, rewritten=asked)
 
 
-def settings_of(trace: Trace) -> dict[str, Any]:
-    """The settings of one run that the trace names, for `overrides.for_one_run`, which checks them.
+def settings_of(trace: Trace, changes: Mapping[str, Any] = _NONE) -> dict[str, Any]:
+    """The settings of one run that the trace names, and `changes`, which win.
 
-    Left out is what belongs to loaded models and what this version does not know.
+    For `overrides.for_one_run`, which checks them. Left out is what belongs to loaded models and what this
+    version does not know. A preset among the changes brings its weights; weights may be given in part.
     """
     kept = set(PUBLIC) - {"precision"}
     settings = {name: value for name, value in trace.config.items() if name in kept}
     if settings.get("partition") not in get_args(PartitionName):
         settings.pop("partition", None)  # a function of somebody's own
     weights = trace.config.get("weights")
-    if isinstance(weights, dict):
+    if isinstance(weights, dict) and changes.get("preset") is None:
         settings["weights"] = {name: weights[name] for name in ScoreWeights.model_fields if name in weights}
-    return settings
+    changed = {name: value for name, value in changes.items() if value is not None}
+    if isinstance(changed.get("weights"), Mapping):
+        changed["weights"] = {**settings.get("weights", {}), **changed["weights"]}
+    return settings | changed
 
 
 def _where(trace: Trace, *, needed: bool) -> tuple[str, tuple[str, ...]]:

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 
 from specrag.models.base import Choice, Conversation, Segment, Turn
 from specrag.text import without_citations
-from specrag.types import Draft, Passage
+from specrag.types import Draft, Exchange, Passage
 
 DRAFT_INSTRUCTION = "Answer the question with the passages."
 HOP_INSTRUCTION = (
@@ -23,6 +23,10 @@ SYNTHESIS_INSTRUCTION = (
     "number of every draft that you use behind what you take from it, like [2]."
 )
 SYNTHESIS_DISPUTE = "Show both sides, each with its source and date."
+REWRITE_INSTRUCTION = (
+    "Rewrite the follow-up question so that it can be understood without the conversation. Replace words "
+    "like it or she by what they stand for."
+)
 REFLECTION = "Do you think the explanation supports the answers? (Yes or No)"
 """The paper's statement R (section 3.3)."""
 
@@ -35,6 +39,7 @@ Written without a space at the end: the first token of a span carries its own.
 NOTE_LABEL = "Note: According to the passages,"
 QUERY_LABEL = "Follow-up question:"
 SYNTHESIS_LABEL = "Answer: According to the drafts,"
+REWRITE_LABEL = "Standalone question:"
 READ_ANSWER_LABEL = "Answer:"
 READ_RATIONALE_LABEL = "Rationale:"
 """What the verifier reads before answer and rationale; it sees no passages, so none are named."""
@@ -65,6 +70,23 @@ def direct_conversation(
 def hop_conversation(question: str, passages: Sequence[Passage], notes: Sequence[str]) -> Conversation:
     """What the verifier reads in one hop: the passages of this hop, the notes of the earlier ones."""
     return _over_passages(HOP_INSTRUCTION, question, passages, notes, label=NOTE_LABEL)
+
+
+def rewrite_conversation(earlier: Sequence[Exchange], follow_up: str) -> Conversation:
+    """What a model reads to make a follow-up stand alone; it goes on after the label."""
+    told = "".join(f"\nQuestion: {one.question}\nAnswer: {one.answer}" for one in earlier)
+    asked = (
+        Segment(text=f"{REWRITE_INSTRUCTION}\n\nConversation:"),
+        Segment(text=told),
+        Segment(text="\n\nFollow-up question:"),
+        Segment(text=f" {follow_up}"),
+    )
+    return Conversation(
+        turns=(
+            Turn(role="user", segments=asked),
+            Turn(role="assistant", segments=(Segment(text=REWRITE_LABEL),)),
+        )
+    )
 
 
 def verify_conversation(question: str, rationale: str, answer: str) -> Conversation:

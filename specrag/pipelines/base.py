@@ -15,8 +15,10 @@ from typing import Any, Protocol
 from specrag.config import Settings
 from specrag.errors import SpecragError, UsageError
 from specrag.events import Event, Queued, RunFailed, RunFinished, RunStarted, SpanStarted
+from specrag.follow_up import EXCHANGES
 from specrag.models.base import LanguageModel
 from specrag.partition import Partitioner, name_of
+from specrag.pipelines.rewriting import Rewriting
 from specrag.retrieval.evidence import EvidenceScorer
 from specrag.retrieval.retriever import Retriever
 from specrag.timeline import Clock, Timeline
@@ -33,6 +35,9 @@ from specrag.types import (
     Verdict,
 )
 
+_KEPT_ANSWER = 4_000
+"""Characters of an earlier answer that a trace keeps."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Given:
@@ -42,7 +47,7 @@ class Given:
     note: str | None = None
     """What the other run said of its retrieval."""
     rewritten: str | None = None
-    """The question that the other run made of its follow-up; a follow-up without one is rewritten anew."""
+    """What the other run made of its follow-up, which may be the same; None makes it anew."""
     subsets: tuple[Subset, ...] = ()
     """Empty divides the passages anew."""
     partition_note: str | None = None
@@ -157,7 +162,10 @@ async def as_run(
         config=tools.config() | _where(request),
         environment=dict(tools.environment),
         parent=request.parent,
-        earlier=request.earlier,
+        earlier=tuple(
+            Exchange(question=tidied(one.question)[:limit], answer=readable(one.answer)[:_KEPT_ANSWER])
+            for one in request.earlier[-EXCHANGES:]
+        ),
     )
     try:
         question = check_question(request.question, limit=limit)
@@ -169,7 +177,10 @@ async def as_run(
                 waiting = await held.enter_async_context(aclosing(_queue(place, t, root)))
                 async for event in waiting:
                     yield event
-            events = await held.enter_async_context(aclosing(steps(t, question, root)))
+            rewriting = _rewriting(tools, request, question, t)
+            async for event in await held.enter_async_context(aclosing(rewriting.events(root))):
+                yield event
+            events = await held.enter_async_context(aclosing(steps(t, rewriting.question, root)))
             async for event in events:
                 yield event
         yield t.end(root)
@@ -177,6 +188,22 @@ async def as_run(
         yield RunFailed(at_ms=t.now(), error=ErrorInfo(type=error.kind, message=str(error)))
     else:
         yield RunFinished(at_ms=t.now())
+
+
+def _rewriting(tools: Tools, request: Request, question: str, t: Timeline) -> Rewriting:
+    """How a follow-up is made to stand alone; one that was rewritten before may come from any file."""
+    limit = tools.settings.max_question_characters
+    given = None if request.given is None else request.given.rewritten
+    return Rewriting(
+        tools.verifier,
+        question,
+        earlier=[
+            Exchange(question=tidied(one.question), answer=readable(one.answer)) for one in request.earlier
+        ],
+        given=None if given is None else check_question(given, limit=limit),
+        limit=limit,
+        timeline=t,
+    )
 
 
 def _where(request: Request) -> dict[str, Any]:
