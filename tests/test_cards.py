@@ -6,7 +6,7 @@ from dataclasses import replace
 import pytest
 
 from specrag.tracing.trace import Trace
-from specrag.types import ModelInfo, Scores
+from specrag.types import Exchange, ModelInfo, Scores
 from specrag.ui import cards
 from specrag.ui.theme import CSS_PATH
 from tests.ui_html import Element, find, inside, read
@@ -209,10 +209,93 @@ def test_tokens_carry_the_probability_of_the_chosen_model() -> None:
         "".join(one.pieces[0] for one in drafter[:12])
         == SELECTED.drafts[0].rationale[: len("".join(one.pieces[0] for one in drafter[:12]))]
     )
-    assert re.fullmatch(r"p = 0\.\d\d", drafter[0].attributes["title"])
+    assert re.fullmatch(r"p = 0\.\d{4}", drafter[0].attributes["title"])
     assert re.fullmatch(r"--p:\d+\.\d\d%", drafter[0].attributes["style"])
     assert drafter[0].attributes["title"] != verifier[0].attributes["title"]
     assert find(cards.board(SELECTED, colour="verifier"), "sr-colour-verifier")
+
+
+def test_tokens_are_a_list_that_one_stop_of_the_tab_key_leads_into() -> None:
+    """A page with a stop for each token would be no use by keyboard."""
+    html = cards.board(SELECTED, colour="drafter")
+    lists = [one for one in read(html) if one.attributes.get("role") == "listbox"]
+    assert [one.attributes["aria-label"] for one in lists][:2] == [
+        "Rationale of draft 1, token by token",
+        "Answer of draft 1, token by token",
+    ]
+    for one in lists:
+        tokens = inside(html, one, "sr-token")
+        assert [token.attributes["tabindex"] for token in tokens] == ["0", *["-1"] * (len(tokens) - 1)]
+        assert all(token.attributes["role"] == "option" for token in tokens)
+        said = [token.attributes["aria-label"].rsplit(" ", 1)[1] for token in tokens]
+        assert [f"p = {value}" for value in said] == [token.attributes["title"] for token in tokens]
+
+
+def test_the_least_likely_tokens_and_those_without_a_value_are_told_apart_without_colour() -> None:
+    html = cards.board(HOSTILE_TRACE, colour="drafter")
+    first, second = find(html, "sr-token")[:2]
+    assert "sr-rare" in first.classes
+    assert first.attributes["title"] == "p = 0.0000"
+    assert "sr-no-value" in second.classes
+    assert second.attributes["title"] == "p = no value"
+    legend = find(html, "sr-legend")[0].text
+    assert "underlined below 0.1" in legend
+    assert "dashed no value" in legend
+
+
+def test_the_legend_names_the_drafts_that_the_model_said_nothing_of() -> None:
+    silent = replace(SELECTED.drafts[2], verifier_tokens=())
+    trace = replace(SELECTED, drafts=(*SELECTED.drafts[:2], silent, SELECTED.drafts[3]))
+    assert "no values of draft 3" in find(cards.board(trace, colour="verifier"), "sr-legend")[0].text
+    assert "no values of" not in find(cards.board(trace, colour="drafter"), "sr-legend")[0].text
+
+
+@pytest.mark.parametrize("colour", ["drafter", "verifier"])
+def test_an_answer_that_is_a_draft_is_coloured_as_its_draft_is(colour: cards.Colour) -> None:
+    """Only answers that a model had written itself were coloured; the selected one stayed plain."""
+    html = cards.answer_card(SELECTED, colour=colour)
+    tokens = find(html, "sr-token")
+    assert "".join(one.pieces[0] for one in tokens) == SELECTED.drafts[1].answer
+    board = cards.board(SELECTED, colour=colour)
+    of_draft = [one.attributes["title"] for one in inside(board, _card(board, 2), "sr-token")]
+    assert [one.attributes["title"] for one in tokens] == of_draft[-len(tokens) :]
+
+
+def test_a_sentence_of_a_rationale_points_at_the_evidence_that_it_repeats() -> None:
+    html = cards.board(SELECTED)
+    said = inside(html, _card(html, 2), "sr-said")
+    assert [one.text for one in said] == [SELECTED.drafts[1].rationale]
+    marks = {one.attributes["id"]: one.text for one in find(cards.passages_strip(SELECTED), "mark")}
+    pointed = said[0].attributes["data-sr-evidence"].split()
+    assert said[0].attributes["href"] == f"#{pointed[0]}"
+    assert marks[pointed[0]] == "From 1 March 2025 the stay at the north quay is shortened to three nights."
+    assert "This notice replaces section 4 of the rules of 2019." in [marks[one] for one in pointed]
+    assert not find(cards.board(SELECTED, colour="drafter"), "sr-said")
+
+
+@pytest.mark.parametrize("state", EVERY)
+def test_whatever_a_sentence_points_at_is_marked_in_a_panel(state: str) -> None:
+    trace = EVERY[state]
+    marks = {one.attributes.get("id") for one in find(cards.passages_strip(trace), "mark")}
+    for one in find(cards.board(trace), "sr-said"):
+        assert set(one.attributes["data-sr-evidence"].split()) <= marks
+
+
+def test_a_rationale_that_is_still_being_written_points_at_nothing() -> None:
+    """Its last sentence is no sentence yet, and the panels do not know it."""
+    html = cards.board(DRAFTING)
+    assert not inside(html, _card(html, 2), "sr-said")
+    assert inside(html, _card(html, 1), "sr-said")
+
+
+def test_a_follow_up_says_what_it_follows_and_what_was_asked_instead() -> None:
+    earlier = (Exchange(question=HOSTILE, answer="Seven."), Exchange(question="Where?", answer="Here."))
+    html = cards.answer_card(replace(SELECTED, earlier=earlier, rewritten='How long may a "boat" stay here?'))
+    (line,) = find(html, "sr-asked")
+    assert line.text == 'Follow-up to “Where?”. Asked as: How long may a "boat" stay here? Edit'
+    (edit,) = inside(html, line, "button")
+    assert edit.attributes["data-sr-question"] == 'How long may a "boat" stay here?'
+    assert not find(cards.answer_card(SELECTED), "sr-asked")
 
 
 def test_before_the_subsets_blank_cards_stand_for_the_drafts() -> None:
@@ -275,8 +358,16 @@ def test_a_dispute_shows_every_side_with_source_and_date() -> None:
     (box,) = find(html, "sr-disputed")
     sides = _texts(inside(html, box, "li"))
     assert sides == [
-        "Three nights, since the 2025 notice. drafts 2, 3 2 Quay notice 2025 p. 1 2025-03-01 5 Minutes of May p. 3 2025-05-12",
-        "Seven nights draft 1 1 Harbour rules 2019 p. 4 2019-05-01",
+        (
+            "Three nights, since the 2025 notice. drafts 2, 3 "
+            "2 Quay notice 2025 p. 1 2025-03-01 "
+            "From 1 March 2025 the stay at the north quay is shortened to three nights. "
+            "5 Minutes of May p. 3 2025-05-12 The board noted that the new limit of three nights is respected."
+        ),
+        (
+            "Seven nights draft 1 1 Harbour rules 2019 p. 4 2019-05-01 "
+            "Visiting boats may stay at the north quay for seven nights."
+        ),
     ]
 
 

@@ -248,7 +248,7 @@ def test_tokens_of_a_written_answer_join_to_it(trace: Trace) -> None:
     pieces = find(html, "sr-token")
     assert len(pieces) > 3
     assert "".join("".join(one.pieces) for one in pieces) == _answer(trace).text
-    assert pieces[0].attributes["title"] == "p = 0.90"
+    assert pieces[0].attributes["title"] == "p = 0.9048"
     assert f"to the {writer}, who wrote it" in _text(html, "sr-legend")
 
 

@@ -10,6 +10,7 @@ from specrag.library.library import Library
 from specrag.library.visitors import VISITOR, Visitor
 from specrag.retrieval.chroma import ChromaStore
 from specrag.runs import Runs
+from specrag.tracing.history import History
 from specrag.tracing.store import TraceStore
 from specrag.types import Chunk, DocumentInfo, Passage
 from specrag.ui.acts import Act
@@ -40,9 +41,13 @@ def opener(tmp_path: Path) -> Opener:
     )
     store.add(HERS, info, [chunk], WordEmbedder().embed([text]))
     traces = TraceStore(tmp_path / "traces.db")
-    traces.save(replace(SELECTED, run_id="run1", config={"collection": HERS}), [])
-    library = Library(store=store, settings=load_settings({}, home=tmp_path, access="visitor"))
-    return Opener(library=library, viewer=Viewer(store, None, None), runs=Runs(traces, deadline_s=10.0))
+    traces.save(replace(SELECTED, run_id="run1", config={"collection": HERS}), [], owner=ANN.owner or "")
+    traces.save(replace(SELECTED, run_id="run2", config={"collection": HERS}), [], owner=ANN.owner or "")
+    traces.share("run1", shared=True)
+    settings = load_settings({}, home=tmp_path, access="visitor")
+    library = Library(store=store, settings=settings)
+    history = History(traces, Runs(traces, deadline_s=10.0), settings)
+    return Opener(library=library, viewer=Viewer(store, None, None), history=history)
 
 
 async def opened(opener: Opener, who: Visitor, act: Act, collection: str = "documents") -> str:
@@ -61,6 +66,15 @@ async def test_a_citation_is_shown_in_its_document(opener: Opener) -> None:
     marked = [one.text for one in inside(html, body, "mark") if one.text]
     assert " ".join(marked) == CITED.text
     assert "From 1 March 2025 the stay at the north quay is shortened to three nights." in marked
+
+
+async def test_a_run_of_somebody_else_is_one_that_does_not_exist(opener: Opener) -> None:
+    """Whoever guessed the id of a run read its passages, whether or not it had been shared."""
+    html = await opened(opener, BOB, Act(action="open", id="run2:p2"))
+    assert CITED.text.split(".")[0] not in html
+    nothing = await opened(opener, BOB, Act(action="open", id="run3:p2"))
+    assert html == nothing.replace("run3", "run2")
+    assert PRIVATE in await opened(opener, ANN, Act(action="open", id="run2:p2"))
 
 
 async def test_the_link_of_a_run_opens_no_document_of_somebody_else(opener: Opener) -> None:

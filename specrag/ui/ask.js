@@ -25,6 +25,9 @@
     tip.textContent = text;
     if (!tip.isConnected) within().append(tip);
     tip.showPopover();
+    place(target);
+  };
+  const place = (target) => {
     const at = target.getClientRects()[0] ?? target.getBoundingClientRect();
     const above = at.top - tip.offsetHeight - 6;
     tip.style.left = `${Math.max(8, Math.min(at.left, document.documentElement.clientWidth - tip.offsetWidth - 8))}px`;
@@ -69,7 +72,10 @@
     if (about && !about.contains(event.relatedTarget) && about !== document.activeElement) hide();
   });
   document.addEventListener("focusout", (event) => { if (event.target === about) hide(); });
-  document.addEventListener("scroll", hide, true);
+  document.addEventListener("scroll", () => {
+    const at = about?.getBoundingClientRect();
+    if (at) at.bottom > 0 && at.top < innerHeight ? place(about) : hide();
+  }, true);
 
   const reveal = (panel) => {
     const mark = panel.querySelector("mark.sr-pointed") ?? panel.querySelector(".sr-passage mark");

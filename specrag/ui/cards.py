@@ -92,6 +92,7 @@ def answer_card(trace: Trace, *, colour: Colour = "none", scope: str = "ask") ->
         answer=answer_text(trace),
         tokens=() if colour == "none" else answer_tokens(trace, colour),
         colour=colour,
+        winner=winner,
         cites=[refs.get(cited) for cited in answer.citations] if answer else [],
         authors=authors,
         strip=_strip(authors),

@@ -1,13 +1,12 @@
 """From a click to what the viewer shows: which document is meant, and whether this visitor may see it.
 
 Nothing of a click is believed. The run says which passage and which collection are meant; whether the visitor
-may read that collection is asked each time, before anything of it is looked for. What the run itself holds
-of a passage may be shown to whoever may see the run.
+may see that run and read that collection is asked each time, before anything of them is looked for. What the
+run itself holds of a passage may be shown to whoever may see the run.
 """
 
 import asyncio
 from concurrent.futures import Executor
-from contextlib import aclosing
 from dataclasses import dataclass
 from functools import partial
 from typing import Final
@@ -15,7 +14,7 @@ from typing import Final
 from specrag.errors import SpecragError, StoreError
 from specrag.library.library import Library
 from specrag.library.visitors import Visitor
-from specrag.runs import Runs
+from specrag.tracing.history import History
 from specrag.tracing.trace import Trace
 from specrag.ui import viewer_cards as cards
 from specrag.ui.acts import Act
@@ -31,7 +30,6 @@ TURNS: Final = frozenset(
 )
 """What a button of the sheet asks for; its value says which part, and where in its text."""
 _DOCUMENT: Final = "document"
-_LOOK_S: Final = 0.25
 _DIGITS: Final = 9
 
 
@@ -58,7 +56,7 @@ class Opener:
         *,
         library: Library,
         viewer: Viewer,
-        runs: Runs,
+        history: History,
         reading: Executor | None = None,
         drawing: Executor | None = None,
     ) -> None:
@@ -67,7 +65,7 @@ class Opener:
         Args:
             library: who may see what.
             viewer: what it looks like.
-            runs: what was cited.
+            history: what was cited, in the runs that somebody may see.
             reading: the threads on which texts are put together; without them, those of the loop.
             drawing: the same for pages that are drawn, which takes up to a minute.
         """
@@ -75,7 +73,7 @@ class Opener:
         self._drawing = drawing
         self._library = library
         self._viewer = viewer
-        self._runs = runs
+        self._history = history
 
     async def sheet(self, who: Visitor, act: Act, collection: str, key: str) -> str:
         """The sheet with what was asked for, or with a sentence.
@@ -89,7 +87,7 @@ class Opener:
             key: differs between any two sheets.
         """
         try:
-            wanted = await self._wanted(act, collection)
+            wanted = await self._wanted(who, act, collection)
             return await self._page(who, wanted, act, key)
         except SpecragError as error:
             return cards.failed_card(str(error), key=key)
@@ -119,27 +117,22 @@ class Opener:
             draw=act.action == DRAW,
         )
 
-    async def _wanted(self, act: Act, collection: str) -> _Wanted:
+    async def _wanted(self, who: Visitor, act: Act, collection: str) -> _Wanted:
         """What an id stands for.
 
         Raises:
-            SpecragError: there is no such run, or it has no such passage.
+            SpecragError: they see no such run, or it has no such passage.
         """
         kind, _, rest = act.id.partition(":")
         if kind == _DOCUMENT:
             return _Wanted(collection=str(collection), document_id=rest, target=Target(id=act.id))
-        trace = await self._trace(kind)
+        # the threads that read, not the loop's own: looking a run up reads the file of all runs
+        look = partial(self._history.trace, who, kind)
+        trace = await asyncio.get_running_loop().run_in_executor(self._reading, look)
         ref = refs_of(trace, "ask").get(rest)
         if ref is None:
             raise StoreError("This passage is not part of the run any more; ask the question again.")
         return _cited(trace, ref, act.id)
-
-    async def _trace(self, run_id: str) -> Trace:
-        """A run as it is now, live or kept."""
-        async with aclosing(self._runs.follow(run_id, every_s=_LOOK_S)) as traces:
-            async for trace in traces:
-                return trace
-        raise StoreError("This run has not begun yet; try again in a moment.")
 
 
 def _cited(trace: Trace, ref: Ref, identity: str) -> _Wanted:

@@ -81,7 +81,7 @@ class _Events:
         opener = Opener(
             library=parts.library,
             viewer=parts.viewer,
-            runs=parts.runs,
+            history=parts.history,
             reading=self._reading,
             drawing=self._drawing,
         )
