@@ -23,7 +23,7 @@ from specrag.library.library import SAMPLE
 from specrag.models.weights import Progress
 from specrag.startup import Startup, StartupState
 from specrag.terminal import bar, say
-from specrag.ui import acts, endpoints, tour
+from specrag.ui import acts, endpoints, mcp, tour
 from specrag.ui.live import header
 from specrag.ui.tabs import ask, compare, detail, documents, exports, fork, traces, viewer
 from specrag.ui.theme import CSS_PATH, theme
@@ -76,7 +76,12 @@ def build_app(startup: Startup) -> gr.Blocks:
 
 
 def launch_options(settings: Settings, startup: Startup) -> dict[str, Any]:
-    """Arguments of `launch`, the same for `app.py`, the command line and the tests."""
+    """Arguments of `launch`, the same for `app.py`, the command line and the tests.
+
+    Raises:
+        UsageError: the settings want tools over MCP, and their package is missing.
+    """
+    tools = mcp.served(startup)
     return {
         "server_name": settings.host,
         "server_port": settings.port,
@@ -94,9 +99,11 @@ def launch_options(settings: Settings, startup: Startup) -> dict[str, Any]:
         "js": ON_LOAD,
         "max_file_size": settings.max_file_mb * 2**20,  # gradio says it in units of 1,024
         "app_kwargs": {
-            "routes": [_health_route(startup), tour.route()],
+            "routes": [_health_route(startup), tour.route(), *tools.routes],
             "middleware": [Middleware(VisitorCookie, days=settings.visitor_days)],
+            **tools.options,
         },
+        "mcp_server": False,  # gradio's own makes a tool of every endpoint, and knows no login
         "auth": login_of(settings),
         "footer_links": ["api"],
         "run_history": False,

@@ -6,8 +6,8 @@ also what gradio tells programs about it. A function gets the parts of the progr
 
 import asyncio
 import inspect
-from collections.abc import Callable
-from typing import Any, get_type_hints
+from collections.abc import Callable, Mapping
+from typing import Any, Final, get_type_hints
 
 import anyio.to_thread
 import gradio as gr
@@ -22,12 +22,12 @@ from specrag.ui.who import visitor_of
 
 Endpoint = Callable[..., Any]
 """`(parts, who, ...)`; everything after the first two comes from the program."""
-_OURS = 2
+_OURS: Final = 2
 
 
 def serve(startup: Startup, function: Endpoint) -> None:
     """Make a function an endpoint under its own name; its docstring is what programs read about it."""
-    told = _Told(function)
+    told = Told(function)
 
     async def called(request: gr.Request, *values: Any) -> Any:
         if not startup.state.ready:
@@ -45,11 +45,11 @@ def serve(startup: Startup, function: Endpoint) -> None:
     api(named, api_name=function.__name__)
 
 
-class _Told:
+class Told:
     """A function with what programs have to know of it."""
 
     def __init__(self, function: Endpoint) -> None:
-        hints = get_type_hints(function)
+        hints = get_type_hints(function, include_extras=True)
         self._function = function
         self._returned = hints.get("return", Any)
         self._parameters = [
@@ -62,6 +62,33 @@ class _Told:
         """What gradio sees: the request, which it fills in itself, and the arguments of the program."""
         request = inspect.Parameter("request", inspect.Parameter.POSITIONAL_OR_KEYWORD, annotation=gr.Request)
         return inspect.Signature([request, *self._parameters], return_annotation=self._returned)
+
+    def schema(self) -> dict[str, Any]:
+        """The arguments as JSON schema."""
+        known = zip(self._parameters, self._checks, strict=True)
+        needed = [item.name for item in self._parameters if item.default is inspect.Parameter.empty]
+        return {
+            "type": "object",
+            "properties": {item.name: check.json_schema() for item, check in known},
+            "required": needed,
+            "additionalProperties": False,
+        }
+
+    def ordered(self, arguments: Mapping[str, Any]) -> tuple[Any, ...]:
+        """Arguments by name in the order of the function; what is not given has its default.
+
+        Raises:
+            UsageError: one is unknown or missing.
+        """
+        names = [item.name for item in self._parameters]
+        unknown = next((name for name in arguments if name not in names), None)
+        if unknown is not None:
+            raise UsageError(f"There is no argument {unknown[:40]}; there is {', '.join(names)}.")
+        values = [arguments.get(item.name, item.default) for item in self._parameters]
+        for name, value in zip(names, values, strict=True):
+            if value is inspect.Parameter.empty:
+                raise UsageError(f"The argument {name} is missing.")
+        return tuple(values)
 
     async def call(self, parts: Parts, who: Visitor, values: tuple[Any, ...]) -> Any:
         """Check the values and call the function, a plain one in a thread.

@@ -8,10 +8,10 @@ from specrag.errors import UsageError
 from specrag.library.visitors import Visitor
 from specrag.tracing.codec import to_dict
 from specrag.tracing.export.formats import EXPORTS, ExportFormat, file_name
-from specrag.tracing.export.formats import export as written
 from specrag.tracing.export.importing import import_run as read_run
 from specrag.tracing.search import RunFilter, RunSummary
 from specrag.types import PipelineName, Rating
+from specrag.ui.exporting import export_run as written
 
 MOST: Final = 500
 
