@@ -11,7 +11,7 @@ import pytest
 
 from specrag.cli.ask import Teller, run_and_keep
 from specrag.errors import TraceError
-from specrag.events import PassagesRetrieved
+from specrag.events import PassagesRetrieved, QuestionRewritten
 from specrag.models.base import Conversation, Line, Output, Piece
 from specrag.models.scripted import ScriptedModel, Written
 from specrag.pipelines.base import Request
@@ -189,3 +189,9 @@ async def test_nothing_is_told_when_only_a_document_is_wanted(
     made = pipeline(store, ScriptedModel(extract, judge=judge))
     await run_and_keep(made, request(), lambda: traces, deadline_s=LIMIT_S, quiet=True)
     assert capsys.readouterr().err == ""
+
+
+def test_the_question_that_is_asked_in_its_place_is_told(capsys: pytest.CaptureFixture[str]) -> None:
+    """Else a person cannot see why the passages are about something else."""
+    Teller()(QuestionRewritten(at_ms=0, question="How heavy is the battery?"))
+    assert "asked as: How heavy is the battery?" in capsys.readouterr().err

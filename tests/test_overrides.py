@@ -37,6 +37,10 @@ def test_a_preset_brings_its_weights_and_weights_may_be_given_in_part() -> None:
         ({"drafts": 0}, r"SPECRAG_DRAFTS: Input should be greater than or equal to 1"),
         ({"partition": "alphabetical"}, "SPECRAG_PARTITION"),
         ({"preset": "favourite"}, "SPECRAG_PRESET"),
+        ({"draft_instruction": "x" * 501}, "SPECRAG_DRAFT_INSTRUCTION"),
+        ({"draft_instruction": "Answer.\n\nQuestion: another"}, "SPECRAG_DRAFT_INSTRUCTION: .*one line"),
+        ({"draft_instruction": "Answer\x00."}, "SPECRAG_DRAFT_INSTRUCTION: .*one line"),
+        ({"draft_with": "embedder"}, "SPECRAG_DRAFT_WITH"),
         ({"preset": "favourite", "weights": {"draft": 2}}, "SPECRAG_PRESET"),
         ({"preset": ["paper"], "weights": {"draft": 2}}, "SPECRAG_PRESET"),
         ({"precision": "float32"}, "precision cannot differ from run to run"),
@@ -58,3 +62,10 @@ def test_the_environment_has_no_say_in_a_run(monkeypatch: pytest.MonkeyPatch) ->
     changed = for_one_run(SETTINGS, {"drafts": 2, "weights": {"grounded": 1}})
     assert changed.retrieve == 8
     assert changed.weights == ScoreWeights(draft=0.5, relevance=2.0, grounded=1.0)
+
+
+def test_what_a_fork_may_change_is_kept_in_its_trace() -> None:
+    """Another instruction and other models make other drafts, so a trace has to say them."""
+    changed = for_one_run(SETTINGS, {"draft_instruction": " Be brief. ", "verify_with": "drafter"}).public()
+    assert changed["draft_instruction"] == "Be brief."
+    assert (changed["draft_with"], changed["verify_with"]) == ("drafter", "drafter")

@@ -10,6 +10,7 @@ import typer
 
 from specrag.build import Parts
 from specrag.cli.common import FAILURE, Json, Password, Tell, friendly, print_json, shelves, taken, told_parts
+from specrag.conversation import conversation
 from specrag.errors import DocumentError, TraceError
 from specrag.events import (
     Decided,
@@ -19,6 +20,7 @@ from specrag.events import (
     HopFinished,
     HopStarted,
     PassagesRetrieved,
+    QuestionRewritten,
     SubsetsFormed,
 )
 from specrag.ingest.files import files_of
@@ -51,6 +53,12 @@ def ask(  # noqa: PLR0917 - typer passes every one by name
     documents: Annotated[
         list[str] | None,
         typer.Option("--documents", help="Ids of the documents to look in; takes several."),
+    ] = None,
+    earlier: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--earlier", help="Ids of the kept runs that this goes on, oldest first; takes several."
+        ),
     ] = None,
     pipeline: Annotated[PipelineName, typer.Option(help="Way to the answer.")] = "speculative",
     drafts: Annotated[int | None, typer.Option(help="m: number of drafts.")] = None,
@@ -86,8 +94,14 @@ def ask(  # noqa: PLR0917 - typer passes every one by name
             grounded=grounded,
             eager=eager,
         ) as (made, tell):
+            told = conversation([made.traces.load(run_id) for run_id in earlier or ()])
             where = _read(made, tell, docs, password) if docs else _collection(made, collection)
-            request = Request(question=question, collection=where, documents=_known(made, where, documents))
+            request = Request(
+                question=question,
+                collection=where,
+                documents=_known(made, where, documents),
+                earlier=told,
+            )
             trace = asyncio.run(
                 run_and_keep(
                     made.pipeline(pipeline),
@@ -194,6 +208,8 @@ class Teller:
 
 def _tell(event: Event) -> None:
     match event:
+        case QuestionRewritten():
+            say(f"asked as: {event.question}")
         case PassagesRetrieved():
             best = max((passage.score for passage in event.passages), default=0)
             say(f"{len(event.passages)} passages, the best scores {best:.2f}")
