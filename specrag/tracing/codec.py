@@ -30,13 +30,13 @@ def to_dict(trace: Trace) -> dict[str, Any]:
 
 def to_json(trace: Trace, *, indent: int | None = None) -> str:
     """The same as text."""
-    return _text(to_dict(trace), indent=indent)
+    return json_text(to_dict(trace), indent=indent)
 
 
 def run_to_json(trace: Trace, events: Sequence[e.Event]) -> str:
     """A run as one file: the trace document with its events beside it, a line for each member and event."""
-    lines = [f"{_text(name)}: {_text(value)}" for name, value in to_dict(trace).items()]
-    rows = ",\n".join(f"  {_text(row)}" for row in _rows(events))
+    lines = [f"{json_text(name)}: {json_text(value)}" for name, value in to_dict(trace).items()]
+    rows = ",\n".join(f"  {json_text(row)}" for row in _rows(events))
     return "{" + ",\n ".join([*lines, f'"events": [\n{rows}\n ]']) + "}\n"
 
 
@@ -68,7 +68,7 @@ def from_dict(document: dict[str, Any]) -> Trace:
 
 def events_to_json(events: Iterable[e.Event]) -> str:
     """Events as a JSON list, each under its name: [["RunStarted", {...}], ...]."""
-    return _text(_rows(events))
+    return json_text(_rows(events))
 
 
 def events_from_json(text: str) -> list[e.Event]:
@@ -105,7 +105,7 @@ def _rows(events: Iterable[e.Event]) -> list[list[Any]]:
     return [[name, _adapter(_KINDS[name]).dump_python(event, mode="json")] for name, event in kinds]
 
 
-def _text(value: Any, *, indent: int | None = None) -> str:
+def json_text(value: Any, *, indent: int | None = None) -> str:
     """Valid JSON in valid Unicode whatever a model or a visitor has put into it."""
     try:
         text = json.dumps(value, ensure_ascii=False, indent=indent, allow_nan=False)

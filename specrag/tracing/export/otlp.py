@@ -4,12 +4,12 @@ Both are the same message. Its JSON form differs from protobuf's own in one thin
 """
 
 import base64
-import json
 from collections.abc import Callable, Iterable
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, Final
 
 from specrag import __version__
+from specrag.tracing.codec import json_text
 from specrag.tracing.export.openinference import Attribute, OtelSpan
 
 if TYPE_CHECKING:
@@ -23,7 +23,7 @@ _OK, _ERROR = 1, 2
 
 def to_json(spans: Iterable[OtelSpan]) -> bytes:
     """The spans as a file in OTLP's JSON form."""
-    return json.dumps(_document(spans, bytes.hex), ensure_ascii=False, indent=1).encode()
+    return json_text(_document(spans, bytes.hex), indent=1).encode()
 
 
 def to_request(spans: Iterable[OtelSpan]) -> "ExportTraceServiceRequest":

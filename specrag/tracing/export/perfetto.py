@@ -4,11 +4,12 @@ One process is the run; its tracks are the drafts, the hops and the families of 
 draft to the verification and from there to the decision, and a counter shows how many tokens were written.
 """
 
-import json
+import math
 from collections.abc import Iterator
 from dataclasses import fields
 from typing import Any, Final
 
+from specrag.tracing.codec import json_text
 from specrag.tracing.export.tracks import Slice, Track, tracks_of
 from specrag.tracing.trace import Trace
 from specrag.types import Draft, Scores, Span
@@ -32,8 +33,7 @@ def to_perfetto(trace: Trace) -> bytes:
         "otherData": {"run_id": trace.run_id, "created_at": trace.created_at, "producer": "specrag"},
         "traceEvents": [*_names(trace, tracks), *_slices(trace, tracks), *_arrows(tracks), *_tokens(trace)],
     }
-    text = json.dumps(document, ensure_ascii=True, separators=(",", ":"), allow_nan=False)
-    return text.encode()
+    return json_text(document).encode()
 
 
 def _names(trace: Trace, tracks: list[Track]) -> Iterator[dict[str, Any]]:
@@ -137,10 +137,9 @@ def _known(args: dict[str, Any]) -> dict[str, Any]:
 
 def _short(value: Any) -> Any:
     match value:
-        case str():
-            text = value if len(value) <= _SHOWN else f"{value[:_SHOWN]}…"
-            return text.encode("utf-8", "replace").decode()
-        case float() if value != value or value in (float("inf"), float("-inf")):  # noqa: PLR0124 - not a number
+        case str() if len(value) > _SHOWN:
+            return f"{value[:_SHOWN]}…"
+        case float() if not math.isfinite(value):
             return None
         case _:
             return value

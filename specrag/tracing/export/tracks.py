@@ -66,6 +66,8 @@ def tracks_of(trace: Trace) -> list[Track]:
             track = Track(label=f"{label} ({len(alike) + 1})" if alike else label)
             tracks.append(track)
         track.slices.append(slice_)
+    for track in tracks:
+        track.slices.sort(key=lambda one: (one.start_ns, -one.end_ns))  # readers want parents first
     return tracks
 
 
@@ -101,7 +103,7 @@ def _lineage(trace: Trace, span: Span) -> Iterator[Span]:
 
 
 def slices_of(trace: Trace) -> list[Slice]:
-    """All spans, parents before their children and long ones before short ones."""
+    """All spans in the order in which they begin."""
     spans = {span.id: span for span in trace.spans}
     made: dict[str, Slice] = {}
     for span in trace.spans:
@@ -109,7 +111,7 @@ def slices_of(trace: Trace) -> list[Slice]:
             if one.id not in made:
                 made[one.id] = _slice(trace, one, made.get(one.parent_id or "") if one.parent_id else None)
     order = {span_id: place for place, span_id in enumerate(spans)}
-    return sorted(made.values(), key=lambda one: (one.start_ns, -one.end_ns, order[one.span.id]))
+    return sorted(made.values(), key=lambda one: (one.start_ns, order[one.span.id]))
 
 
 def _slice(trace: Trace, span: Span, above: Slice | None) -> Slice:
