@@ -70,7 +70,7 @@ def serving(home: Path, *, embedder: Path, model: Path, **settings: str) -> Iter
 
     `settings` are further ones by their variable (`SPECRAG_CONCURRENT_RUNS="1"`).
     """
-    port = _free_port()
+    port = free_port()
     server = Server(url=f"http://127.0.0.1:{port}", home=home)
     environment = {name: value for name, value in os.environ.items() if not name.startswith("SPECRAG_")}
     environment |= {
@@ -132,7 +132,8 @@ def _wait_until_ready(server: Server, process: subprocess.Popen[bytes]) -> None:
     raise RuntimeError(f"The server was not ready in time:\n{server.log.read_text(errors='replace')}")
 
 
-def _free_port() -> int:
+def free_port() -> int:
+    """A port that nobody listens on now."""
     with socket.socket() as listening:
         listening.bind(("127.0.0.1", 0))
         port: int = listening.getsockname()[1]
