@@ -144,7 +144,8 @@ class LiveExport:
         left = sum(trace is not None for trace in list(self._line.queue))
         if left:
             self.dropped += left
-            _log.warning("%d runs could not be sent to the collector at %s any more", left, self._place)
+            lost = f"{left} {'run' if left == 1 else 'runs'}"
+            _log.warning("%s could not be sent to the collector at %s any more", lost, self._place)
 
     @property
     def _place(self) -> str:
