@@ -6,7 +6,6 @@ from typing import Any
 
 import pytest
 from gradio_client import Client
-from gradio_client.exceptions import AppError
 
 from specrag.tracing.codec import from_json
 from specrag.tracing.trace import Trace
@@ -50,24 +49,3 @@ def test_a_program_chooses_pipeline_and_options(client: Client) -> None:
     assert len(two.drafts) == 2
     assert (two.config["partition"], two.config["preset"]) == ("contiguous", "paper")
     assert two.config["focus_sentences"] == 3
-
-
-@pytest.mark.parametrize(
-    ("chosen", "sentence"),
-    [
-        ({"pipeline": "magic"}, "There is no pipeline “magic”"),
-        ({"drafts": 10_000}, "DRAFTS: Input should be less than or equal to 16"),
-        ({"partition": ["random"]}, "PARTITION: Input should be"),
-        ({"decision": "guess"}, "DECISION: Input should be 'select' or 'synthesise'"),
-        ({"focus": "on"}, "The option focus is either true or false"),
-        ({"collection": {"a": 1}}, "The question and the collection are texts"),
-    ],
-)
-def test_what_cannot_be_is_one_sentence_and_no_run(
-    client: Client, server: Server, chosen: dict[str, Any], sentence: str
-) -> None:
-    with pytest.raises(AppError) as refused:
-        client.predict(QUESTION, **chosen, api_name="/ask")
-    assert sentence in str(refused.value)
-    assert "Traceback" not in str(refused.value)
-    assert server.active()["runs"] == 0
