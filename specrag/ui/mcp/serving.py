@@ -61,9 +61,10 @@ def served(startup: Startup) -> Served:
     try:
         endpoint = _Endpoint(_Tools(startup).server())
     except ModuleNotFoundError as error:
+        name = (error.name or "mcp").partition(".")[0]
         raise UsageError(
-            f"SPECRAG_MCP is on and the package {error.name} is missing; install requirements-mcp.txt, or "
-            "switch SPECRAG_MCP off."
+            f"SPECRAG_MCP is on and the package {name} is missing; install requirements-mcp.txt, or switch "
+            "SPECRAG_MCP off."
         ) from error
     route = Route(PATH, endpoint=Guard(endpoint, startup.settings))
     return Served(routes=(route,), lifespan=endpoint.lifespan)
@@ -98,6 +99,7 @@ class _Tools:
         self._told = {function.__name__: Told(function) for function in TOOLS}
 
     def server(self) -> "Server[Any]":
+        import mcp_types  # noqa: F401 - an older `mcp`, which has none, is to be noticed at the start
         from mcp.server.lowlevel import Server
 
         return Server(
