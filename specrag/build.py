@@ -276,7 +276,8 @@ class Parts:
     def runs(self) -> Runs:
         """The runs of this process."""
         settings = self.settings
-        return Runs(self.traces, deadline_s=settings.deadline_s, abandoned_s=settings.abandoned_s)
+        told = {} if self.live_export is None else {"kept": self.live_export.sent}
+        return Runs(self.traces, deadline_s=settings.deadline_s, abandoned_s=settings.abandoned_s, **told)
 
     @cached_property
     def live_export(self) -> LiveExport | None:

@@ -1,10 +1,12 @@
 """Runs on their way to a collector: they arrive whole, and a collector that does not answer costs nothing."""
 
+import asyncio
 import logging
 import socket
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import aclosing, contextmanager
+from pathlib import Path
 
 import pytest
 from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceResponse
@@ -12,10 +14,14 @@ from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTrace
 from specrag.build import Parts
 from specrag.config import load_settings
 from specrag.errors import UsageError
+from specrag.models.scripted import ScriptedModel
+from specrag.pipelines.base import Request
 from specrag.tracing.export.openinference import spans_of
 from specrag.tracing.live_export import WAITING, LiveExport, address_of, headers_of, live_export_of
 from tests.collector import Collector, collector
 from tests.test_export_texts import planted
+from tests.test_speculative import QUESTION, extract, judge
+from tests.toys import filled_store, pipeline
 from tests.ui_traces import DISPUTED, SELECTED
 
 
@@ -193,3 +199,23 @@ def test_headers_that_are_none_are_refused_and_not_repeated(given: str) -> None:
     with pytest.raises(UsageError, match=r"its part [12] is not name=value") as refused:
         headers_of(given)
     assert "hush" not in str(refused.value)
+
+
+async def test_a_run_of_the_page_is_sent_when_it_is_kept(tmp_path: Path) -> None:
+    """The whole way: a run that nobody sends by hand, under the settings of a process."""
+    store = filled_store()
+    made = pipeline(store, ScriptedModel(extract, judge=judge), drafts=2)
+    with collector() as there:
+        parts = Parts(load_settings({}, home=tmp_path, otlp_endpoint=there.address))
+        request = Request(question=QUESTION, collection="documents", run_id="r1")
+        parts.runs.start(made, request)
+        async with aclosing(parts.runs.follow("r1", every_s=0.05)) as traces:
+            async for _ in traces:
+                pass
+        await asyncio.to_thread(there.wait)
+        await parts.runs.close()
+        parts.close()
+        assert {span.span_id for span in there.spans} == {
+            span.span_id for span in spans_of(parts.traces.load("r1"))
+        }
+    store.close()
