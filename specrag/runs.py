@@ -30,10 +30,6 @@ UNKEPT = 20
 """Finished runs that could not be kept and stay in memory; every other one is read from the store."""
 
 
-def _nobody(_trace: Trace, _events: Sequence[Event]) -> None:
-    """The listener of someone who does not care."""
-
-
 class Runs:
     """The runs of this process. Everything here belongs to one event loop."""
 
@@ -43,7 +39,7 @@ class Runs:
         *,
         deadline_s: float,
         abandoned_s: float = 0.0,
-        kept: Callable[[Trace, Sequence[Event]], None] = _nobody,
+        kept: Callable[[Trace, Sequence[Event]], None] | None = None,
     ) -> None:
         """Put the parts together.
 
@@ -197,7 +193,8 @@ class Runs:
             return False
         trace = fold(log.events)
         self._store.save(trace, log.events, owner=run.owner)
-        self._kept(trace, log.events)
+        if self._kept is not None:
+            self._kept(trace, log.events)
         return True
 
     def _forget(self) -> None:

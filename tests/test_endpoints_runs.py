@@ -142,6 +142,23 @@ def test_a_run_is_forked_with_other_settings(ann: Client, run_id: str) -> None:
     )
 
 
+def test_pipelines_are_compared_on_the_same_passages(ann: Client, ben: Client) -> None:
+    made = ann.predict(QUESTION, ["standard", "speculative"], api_name="/compare")
+    assert (made["status"], made["error"]) == ("done", "")
+    assert [run["pipeline"] for run in made["runs"]] == made["pipelines"]
+    assert [run["status"] for run in made["runs"]] == ["done", "done"]
+    first, second = (run["passages"] for run in made["runs"])
+    assert first == second
+    assert ann.predict(made["id"], api_name="/comparison") == made
+    assert "owner" not in made
+    for name in ("/comparison", "/delete_comparison"):
+        assert "There is no comparison" in _refused(ben, made["id"], api_name=name)
+    assert "two" in _refused(ann, QUESTION, ["standard"], api_name="/compare")
+    ann.predict(made["id"], api_name="/delete_comparison")
+    assert "There is no comparison" in _refused(ann, made["id"], api_name="/comparison")
+    assert ann.predict(made["run_ids"][0], api_name="/run")["status"] == "done"
+
+
 def test_runs_are_cleared_by_what_matches(ann: Client, run_id: str) -> None:
     """Last: it takes the runs of the other tests away."""
     everything = ann.predict(api_name="/runs")["count"]

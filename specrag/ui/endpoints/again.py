@@ -1,19 +1,26 @@
 """Endpoints that take a run further: decide it again, run it again from a step, compare pipelines."""
 
 import asyncio
+from contextlib import aclosing
+from dataclasses import asdict
 from typing import Any, Final
 
 from specrag.build import Parts
 from specrag.config import Settings
+from specrag.errors import TraceError
+from specrag.fairness import Wanted
 from specrag.forking import fork as forked
 from specrag.forking import settings_of
+from specrag.library.library import SAMPLE
 from specrag.library.visitors import Visitor
 from specrag.overrides import for_one_run
+from specrag.race import Race
 from specrag.redecide import decide_again
 from specrag.tracing.codec import to_dict
 from specrag.tracing.trace import Trace
-from specrag.types import StepName
-from specrag.ui.endpoints.asking import finished
+from specrag.types import PipelineName, StepName
+from specrag.ui.endpoints.asking import finished, scope
+from specrag.ui.live import TICK_S
 
 
 def what_if(  # noqa: PLR0917 - gradio passes what a program names
@@ -68,7 +75,57 @@ async def fork(  # noqa: PLR0917 - gradio passes what a program names
     return to_dict(await finished(parts, who, pipeline, request))
 
 
-ENDPOINTS: Final = (what_if, fork)
+async def compare(  # noqa: PLR0917 - gradio passes what a program names
+    parts: Parts,
+    who: Visitor,
+    question: str,
+    pipelines: list[PipelineName],
+    collection: str = SAMPLE,
+    documents: list[str] | None = None,
+) -> dict[str, Any]:
+    """Answer a question with two to four pipelines on the same passages, one after the other.
+
+    Example: `Client(url).predict("Who founded it?", ["standard", "speculative"], api_name="/compare")`.
+
+    Returns the comparison, whose `id` opens it on the page, and its `runs` as traces in the same order as its
+    `pipelines`; a run that was not begun is null.
+    """
+    where, only = await asyncio.to_thread(scope, parts, who, collection, documents or [])
+    wanted = Wanted(question=question, collection=where, documents=only, pipelines=pipelines)
+    identity = await parts.comparisons.start(who, wanted, parts.settings)
+    last: Race | None = None
+    async with aclosing(parts.comparisons.follow(who, identity, every_s=TICK_S)) as races:
+        async for race in races:
+            last = race
+    return _compared(last)
+
+
+async def comparison(parts: Parts, who: Visitor, comparison_id: str) -> dict[str, Any]:
+    """A comparison as it is now, as `/compare` returns it.
+
+    Example: `Client(url).predict("1c0ffee15bad", api_name="/comparison")["status"]`.
+    """
+    async with aclosing(parts.comparisons.follow(who, comparison_id, every_s=TICK_S)) as races:
+        return _compared(await anext(races, None))
+
+
+async def delete_comparison(parts: Parts, who: Visitor, comparison_id: str) -> None:
+    """Forget a comparison, and stop it if it is under way; its runs stay.
+
+    Example: `Client(url).predict("1c0ffee15bad", api_name="/delete_comparison")`.
+    """
+    await parts.comparisons.delete(who, comparison_id)
+
+
+ENDPOINTS: Final = (what_if, fork, compare, comparison, delete_comparison)
+
+
+def _compared(race: Race | None) -> dict[str, Any]:
+    """A comparison with its runs; whose it is stays here."""
+    if race is None:
+        raise TraceError("The comparison was stopped before it began; compare again.")
+    told = {name: value for name, value in asdict(race.comparison).items() if name != "owner"}
+    return {**told, "runs": [trace and to_dict(trace) for trace in race.traces]}
 
 
 def _settings(parts: Parts, trace: Trace, given: dict[str, Any]) -> Settings:
