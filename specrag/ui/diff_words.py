@@ -12,7 +12,7 @@ from itertools import pairwise
 from typing import Final
 
 _EASTERN: Final = "\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af"
-_WORDS: Final = re.compile(rf"\s+|[{_EASTERN}]|(?:(?![{_EASTERN}])\w)+|[^\w\s]")
+_WORDS: Final = re.compile(rf"\s+|\d+(?:[.,]\d+)+|[{_EASTERN}]|(?:(?![{_EASTERN}])\w)+|[^\w\s]")
 """Scripts without spaces between words are compared by character."""
 MOST_WORDS: Final = 600
 """Words and spaces of a text that are compared; the rest counts as different where it is."""

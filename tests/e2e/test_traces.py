@@ -1,32 +1,54 @@
 """The Traces tab in a browser: from a run that was asked to its fork, its file and its link."""
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from typing import Final
+from typing import Any, Final, TypeAlias
 
 import pytest
-from playwright.sync_api import Browser, Locator, Page, expect
+from playwright.sync_api import Browser, FilePayload, Locator, Page, expect
 
 from specrag.tracing.codec import run_to_json
 from specrag.tracing.store import TraceStore
-from tests.e2e.conftest import Arrive
+from specrag.types import Answer
+from tests.e2e.scripted_page import scripted_page
 from tests.e2e.serving import Server
 from tests.e2e.visitor import DONE, PHONE, Visitor
-from tests.ui_traces import DISPUTED, FALLBACK, HOSTILE_TRACE, SELECTED
+from tests.ui_traces import DISPUTED, FALLBACK, SELECTED
 
 pytestmark = pytest.mark.browser
 QUESTION: Final = "How long may a boat stay?"
+Come: TypeAlias = Callable[..., Visitor]
 MANY: Final = 500
 MOST_MS: Final = 1000
 
 
 @pytest.fixture(scope="module")
-def kept(server: Server) -> Iterator[TraceStore]:
+def traces(browser: Browser, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
+    with scripted_page(tmp_path_factory.mktemp("traces")) as started:
+        yield started
+
+
+@pytest.fixture
+def come(browser: Browser, traces: Server) -> Iterator[Come]:
+    """A new visitor for each call, who is at the page."""
+    with ExitStack() as leaving:
+
+        def visitor(**looks: Any) -> Visitor:
+            arrived = leaving.enter_context(Visitor(browser, traces.url, **looks))
+            arrived.open()
+            return arrived
+
+        yield visitor
+
+
+@pytest.fixture(scope="module")
+def kept(traces: Server) -> Iterator[TraceStore]:
     """Three runs that have ended, the newest first: A, B (disputed) and C (a fallback)."""
-    store = TraceStore(server.home / "traces.db")
+    store = TraceStore(traces.home / "traces.db")
     now = datetime.now(UTC)
     for minutes, (key, trace) in enumerate((("A", SELECTED), ("B", DISPUTED), ("C", FALLBACK))):
         at = (now - timedelta(minutes=minutes)).isoformat(timespec="milliseconds")
@@ -36,10 +58,9 @@ def kept(server: Server) -> Iterator[TraceStore]:
 
 
 @pytest.fixture
-def page(kept: TraceStore, arrive: Arrive) -> Page:
+def page(kept: TraceStore, come: Come) -> Page:
     """A visitor at the list who has looked for the three runs."""
-    visitor: Visitor = arrive()
-    visitor.open()
+    visitor = come()
     at_traces(visitor.page)
     look_for(visitor.page, "kept")
     expect(rows(visitor.page)).to_have_count(3)
@@ -64,6 +85,13 @@ def open_run(page: Page, question: str) -> None:
     expect(page.locator(".sr-trace-head h3")).to_have_text(question)
 
 
+def bring(page: Page, file: Path | FilePayload) -> None:
+    """Import a run."""
+    with page.expect_file_chooser() as choosing:
+        page.get_by_role("button", name="Import a run").first.click()
+    choosing.value.set_files(file)
+
+
 def confirm(page: Page, answer: str) -> None:
     page.locator("#sr-dialog").get_by_role("button", name=answer).click()
 
@@ -71,14 +99,14 @@ def confirm(page: Page, answer: str) -> None:
 def test_the_list_is_searched_filtered_and_cleared(page: Page) -> None:
     expect(rows(page).nth(1)).to_contain_text("Disputed")
     expect(rows(page).nth(2)).to_contain_text("Fallback")
-    page.get_by_label("Decision", exact=True).select_option("Fallback")
+    page.get_by_role("combobox", name="Decision").select_option("Fallback")
     expect(rows(page)).to_have_count(1)
     expect(rows(page)).to_contain_text(f"{QUESTION} C")
     look_for(page, "nobody has asked this")
     expect(page.locator(".sr-runs .sr-empty h3")).to_have_text("No run matches")
     page.get_by_role("button", name="Clear the search").click()
-    expect(page.get_by_label("Search", exact=True)).to_have_value("")
-    expect(page.get_by_label("Search", exact=True)).to_be_focused()
+    expect(page.get_by_role("searchbox", name="Search")).to_have_value("")
+    expect(page.get_by_role("searchbox", name="Search")).to_be_focused()
     expect(rows(page).filter(has_text=f"{QUESTION} A")).to_have_count(1)
 
 
@@ -108,12 +136,12 @@ def test_the_detail_of_the_opened_run_is_shown_and_leaves_with_it(page: Page) ->
     expect(page.locator("#sr-detail")).to_be_hidden()
 
 
-def test_a_link_opens_the_run_for_another_visitor(page: Page, arrive: Arrive) -> None:
+def test_a_link_opens_the_run_for_another_visitor(page: Page, come: Come) -> None:
     open_run(page, f"{QUESTION} B")
     page.locator("#sr-trace-share > button").click()
     link = page.locator("[data-sr-link]")
     expect(link).to_have_value(re.compile(r"^http.*\?trace=kept-B$"))
-    other = arrive()
+    other = come()
     other.page.goto(link.input_value())
     expect(other.page.locator(".sr-trace-head h3")).to_have_text(f"{QUESTION} B")
     expect(other.page.get_by_role("tab", name="Traces")).to_have_attribute("aria-selected", "true")
@@ -138,7 +166,7 @@ def test_two_ticked_runs_are_compared(page: Page) -> None:
     diff = page.locator(".sr-diff")
     expect(diff.locator("h3")).to_be_focused()
     expect(diff.locator(".sr-reason")).to_contain_text("The runs end differently")
-    expect(diff.locator("ins").first).to_contain_text("only in the second")
+    expect(diff.locator(".sr-diff-answer ins").first).to_contain_text("only in the second")
     page.keyboard.press("Escape")
     expect(rows(page)).to_have_count(3)
 
@@ -152,9 +180,7 @@ def test_a_run_leaves_as_a_file_and_comes_back(page: Page, kept: TraceStore, tmp
     download.value.save_as(path)
     assert path.name == "specrag-kept-B.json"
     page.get_by_role("button", name="All runs").click()
-    page.locator("input[type=file][data-testid], #sr-trace-import input[type=file]").last.set_input_files(
-        path
-    )
+    bring(page, path)
     expect(page.locator("#sr-traces-message")).to_contain_text("was imported")
     expect(page.locator(".sr-trace-facts")).to_contain_text("(imported)")
     imported = page.locator(".sr-trace-head").get_attribute("data-sr-run-id") or ""
@@ -165,14 +191,21 @@ def test_a_run_leaves_as_a_file_and_comes_back(page: Page, kept: TraceStore, tmp
     expect(page.locator("#sr-traces-message")).to_contain_text("was deleted")
 
 
-def test_a_hostile_file_is_shown_as_text_or_refused_in_a_sentence(page: Page) -> None:
-    field = page.locator("#sr-trace-import input[type=file]").last
-    field.set_input_files({"name": "x.json", "mimeType": "application/json", "buffer": b'{"schema": 7}'})
+def test_a_hostile_file_is_shown_as_text_and_what_is_no_run_is_refused(page: Page) -> None:
+    bring(page, {"name": "x.json", "mimeType": "application/json", "buffer": b'{"schema": 7}'})
     expect(page.locator("#sr-traces-message .sr-notice-error")).to_contain_text("x.json")
-    hostile = replace(HOSTILE_TRACE, run_id="hostile", question=f"{HOSTILE_TRACE.question} kept"[:900])
-    data = run_to_json(hostile, []).encode("utf-8", "replace")
-    field.set_input_files({"name": "h.json", "mimeType": "application/json", "buffer": data})
-    expect(page.locator("#sr-traces-message .sr-notice")).to_contain_text("h.json")
+    text = "<script>document.title = 'taken'</script><img src=x onerror=alert(1)> ${1+1} {{ 7*7 }}"
+    hostile = replace(SELECTED, run_id="hostile", question=text, answer=Answer(text=text))
+    data = run_to_json(hostile, []).encode()
+    bring(page, {"name": "h.json", "mimeType": "application/json", "buffer": data})
+    expect(page.locator(".sr-trace-head h3")).to_have_text(text)
+    expect(page.locator("#sr-detail .sr-answer-text").first).to_contain_text(text)
+    expect(page.locator("#sr-traces").locator("script, img")).to_have_count(0)
+    assert page.title() == "specrag"
+    page.get_by_role("button", name="All runs").click()
+    look_for(page, "onerror=alert(1)")
+    expect(rows(page)).to_have_count(1)
+    expect(rows(page).locator(".sr-run-question")).to_have_text(text)
 
 
 def test_a_deleted_run_is_gone_after_a_question(page: Page, kept: TraceStore) -> None:
@@ -217,9 +250,8 @@ def test_ticks_end_with_what_was_ticked(page: Page, kept: TraceStore) -> None:
     expect(page.get_by_role("button", name=re.compile("ticked"))).to_have_count(0)
 
 
-def test_a_phone_scrolls_no_page_sideways(kept: TraceStore, arrive: Arrive) -> None:
-    visitor = arrive(width=PHONE)
-    visitor.open()
+def test_a_phone_scrolls_no_page_sideways(kept: TraceStore, come: Come) -> None:
+    visitor = come(width=PHONE)
     page = visitor.page
     at_traces(page)
     look_for(page, "kept")
@@ -241,16 +273,16 @@ def wider(page: Page) -> int:
     return width
 
 
-def test_a_long_history_opens_under_a_second(browser: Browser, server: Server) -> None:
+def test_a_long_history_opens_under_a_second(browser: Browser, traces: Server) -> None:
     """The best of three, since the machine has other work: the program must be able to."""
-    store = TraceStore(server.home / "traces.db")
+    store = TraceStore(traces.home / "traces.db")
     ids = [f"many-{number:03}" for number in range(MANY)]
     for number, run_id in enumerate(ids):
         at = (datetime.now(UTC) - timedelta(hours=number)).isoformat(timespec="milliseconds")
         store.save(replace(DISPUTED, run_id=run_id, created_at=at), [])
     took = []
     for _ in range(3):
-        with Visitor(browser, server.url) as visitor:
+        with Visitor(browser, traces.url) as visitor:
             visitor.open()
             took.append(visitor.page.evaluate(_OPEN_MS))
             expect(rows(visitor.page)).to_have_count(50)
@@ -270,10 +302,8 @@ _OPEN_MS: Final = """() => new Promise((resolve) => {
 })"""
 
 
-def test_a_run_is_run_again_from_its_decision_and_compared(arrive: Arrive) -> None:
-    """A fork from the decision needs the models for nothing, so it ends at once."""
-    visitor = arrive()
-    visitor.open()
+def test_a_run_is_run_again_from_its_decision_and_compared(come: Come) -> None:
+    visitor = come()
     visitor.ask("Who founded Larkspur Works?")
     visitor.wait_for_end(DONE)
     parent, page = visitor.run_id, visitor.page
