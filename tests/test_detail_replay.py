@@ -82,8 +82,9 @@ def test_a_run_begins_with_its_question_however_early_one_looks() -> None:
 def test_nothing_can_be_replayed_without_events() -> None:
     with pytest.raises(ValueError, match="begins with RunStarted"):
         replayed([], 0.0)
-    with pytest.raises(ValueError, match="begins with RunStarted"):
-        replayed(EVENTS[1:], 100.0)
+    for events in ([], EVENTS[1:]):
+        with pytest.raises(ValueError, match="begins with RunStarted"):
+            film_of(events)
 
 
 def test_a_replay_stops_at_every_time_that_something_happens() -> None:

@@ -48,7 +48,7 @@ def film_of(events: Sequence[Event]) -> Film:
     """
     before: dict[str, list[str]] = {"status": [], "answer": [], "board": []}
     frames = []
-    for moment in moments(events, most=_most(events) if events else MOST_MOMENTS):
+    for moment in moments(events, most=_most(events)):
         if moment.trace.status != "running":
             break
         after = {name: html.split("\n") for name, html in _parts(moment.trace).items()}
@@ -62,9 +62,9 @@ def film_of(events: Sequence[Event]) -> Film:
         )
         before = after
     return Film(
-        run_id=getattr(events[0], "run_id", "") if events else "",
+        run_id=replayed(events, 0.0).run_id,
         frames=tuple(frames),
-        end_ms=events[-1].at_ms if events else 0.0,
+        end_ms=events[-1].at_ms,
         verdict_ms=verdict_at(events),
         retrieved_ms=retrieved_at(events),
     )
@@ -118,7 +118,7 @@ def _parts(trace: Trace) -> dict[str, str]:
 
 def _most(events: Sequence[Event]) -> int:
     """How many pictures: fewer where each is large."""
-    last = replayed(events[:-1] or events, events[-1].at_ms)
+    last = replayed(events[:-1] or events, events[-1].at_ms if events else 0.0)
     size = sum(len(html) for html in _parts(last).values()) if last.status == "running" else 0
     return max(_FEWEST, min(MOST_MOMENTS, _MOST_LETTERS // max(1, size)))
 

@@ -5,12 +5,14 @@ and nothing of a run is kept for a page.
 """
 
 import itertools
+from dataclasses import replace
 from typing import Any, Final
 
 import gradio as gr
 
 from specrag.errors import SpecragError
 from specrag.startup import Startup
+from specrag.tracing.export.events_of import events_of
 from specrag.tracing.trace import Trace
 from specrag.types import PresetName
 from specrag.ui import cards
@@ -70,14 +72,14 @@ class Events:
         if act is None or act.action != LOAD or act.id != run_id:
             return gr.skip()
         try:
-            self._check()
-            parts = self._startup.parts
+            trace, parts = self._trace(run_id, request), self._startup.parts
             events = parts.history.events(visitor_of(request, parts.settings), run_id)
-            return film_card(film_of(events), key=str(next(self._keys)))
+            film = replace(film_of(events or events_of(trace)), run_id=run_id)
+            return film_card(film, key=str(next(self._keys)))
         except SpecragError as error:
             return cards.notice("error", str(error))
         except ValueError:
-            return cards.notice("error", "This run kept no events, so it cannot be replayed.")
+            return cards.notice("error", "The events of this run cannot be read, so it cannot be replayed.")
 
     def decide(self, request: gr.Request, run_id: str, *values: Any) -> Any:
         """The run under the settings that were moved."""
