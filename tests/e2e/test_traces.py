@@ -244,7 +244,7 @@ def test_ticks_end_with_what_was_ticked(page: Page, kept: TraceStore) -> None:
     page.get_by_role("button", name="Delete 2 ticked").click()
     expect(page.locator("#sr-dialog")).to_contain_text("Delete 2 runs")
     confirm(page, "Delete them")
-    expect(page.locator(".sr-empty h3")).to_have_text("No run matches")
+    expect(page.locator(".sr-runs .sr-empty h3")).to_have_text("No run matches")
     look_for(page, "kept")
     expect(rows(page)).to_have_count(3)
     expect(page.get_by_role("button", name=re.compile("ticked"))).to_have_count(0)

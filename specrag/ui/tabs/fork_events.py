@@ -79,10 +79,7 @@ class _Events:
         trace = self._trace(request, run_id)
         if trace is None:
             return self._nothing()
-        return {
-            **self._filled(form_of(trace, self._startup.settings)),
-            self._panel.frame: gr.update(open=False),
-        }
+        return self._filled(form_of(trace, self._startup.settings))
 
     def wish(self, request: gr.Request, message: str, run_id: object) -> Updates:
         """Settings that were tried out on the stored scores."""
