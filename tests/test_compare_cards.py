@@ -24,7 +24,7 @@ from specrag.ui.options import PIPELINES
 from tests.compare_races import DONE, FAILED, RUNNING, STATES, STOPPED, comparison, race, written
 from tests.ui_html import find, read
 from tests.ui_runs import RUNS, STANDARD_WRITING, Script
-from tests.ui_traces import HOSTILE
+from tests.ui_traces import HOSTILE, PASSAGES
 from tests.ui_traces import STATES as TRACES
 
 STANDARD, OTHER = (written(name, "three nights") for name in ("standard", "speculative"))
@@ -72,6 +72,20 @@ def test_a_hop_that_searches_counts_as_finding() -> None:
     taken = sums(phases(RUNS["multihop"]))
     assert taken["find"] > 0
     assert taken["note"] > 0
+
+
+def test_comparing_sentences_is_not_finding_passages_that_were_given() -> None:
+    """Speculative RAG weighs the given passages; told as finding, it would seem to look for them again."""
+    script = Script("speculative")
+    key = script.open("retrieve", given=True)
+    step = script.open("evidence", key)
+    script.tell(e.PassagesRetrieved(at_ms=script.now, passages=PASSAGES))
+    script.close(step)
+    script.close(key)
+    assert list(sums(phases(script.trace))) == ["weigh", "other"]
+    searched = Script("speculative")
+    searched.retrieve()
+    assert list(sums(phases(searched.trace))) == ["find", "other"]
 
 
 # Numbers

@@ -8,11 +8,11 @@ from specrag.tracing.trace import Trace
 from specrag.types import Draft
 from specrag.ui import compare_words as words
 from specrag.ui.compare_phases import own_ms
-from specrag.ui.compare_reel import said
 from specrag.ui.lanes import draft_numbers
 from specrag.ui.markup import render
 from specrag.ui.readout import look_of, winner_of
-from specrag.ui.sentences import headline
+from specrag.ui.sentences import headline, status_text
+from specrag.ui.written import answer_text
 
 _LONGEST: Final = 4000
 """Characters of an answer that are shown; the run itself has all of them."""
@@ -36,6 +36,8 @@ class Column:
     look: str
     headline: str
     answer: str = ""
+    doing: str = ""
+    """What stands there while there is no answer, and where none came."""
     reason: str = ""
     total_ms: float | None = None
     parts: tuple[Part, ...] = ()
@@ -60,7 +62,8 @@ def _column(race: Race, place: int, trace: Trace | None) -> Column:
         name=name,
         look=look_of(trace),
         headline=headline(trace),
-        answer=said(trace)[:_LONGEST],
+        answer=answer_text(trace)[:_LONGEST],
+        doing="" if trace.answer and trace.status in ("running", "done") else status_text(trace),
         reason=trace.decision.reason if trace.decision and not running else "",
         total_ms=None if running else (made.retrieve_ms or 0.0) + own_ms(trace),
         parts=(*_drafts(trace), *_hops(trace, made.passages)),

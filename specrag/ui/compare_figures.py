@@ -16,9 +16,10 @@ from specrag.ui.markup import tick_text, time_text
 if TYPE_CHECKING:
     from plotly.graph_objects import Figure
 
-COMMON: Final = "finding passages (common)"
+COMMON: Final = "finding (common)"
 _LOOKS: Final[dict[PhaseKind, tuple[float, str]]] = {
     "find": (0.3, "/"),
+    "weigh": (0.3, "|"),
     "divide": (0.45, "x"),
     "read": (0.4, ""),
     "note": (0.75, "\\"),
@@ -43,7 +44,7 @@ def stacked(race: Race) -> "Figure | None":
         return None
     layers: list[tuple[str, PhaseKind, list[float]]] = [(COMMON, "find", [before] * len(rows))]
     layers += [
-        (f"more {word}" if kind == "find" else word, kind, [taken.get(kind, 0.0) for taken in rows.values()])
+        ("finding more" if kind == "find" else word, kind, [taken.get(kind, 0.0) for taken in rows.values()])
         for kind, word in WORDS.items()
         if any(kind in taken for taken in rows.values())
     ]
@@ -81,12 +82,19 @@ def _layout(axis: tuple[float, ...], bars: int) -> dict[str, Any]:
         "template": "none",
         "barmode": "stack",
         "bargap": 0.35,
-        "height": 130 + 44 * bars,
+        "height": 150 + 44 * bars,
         "margin": {"l": 8, "r": 16, "t": 8, "b": 40},
         "paper_bgcolor": "rgba(0,0,0,0)",
         "plot_bgcolor": "rgba(0,0,0,0)",
         "font": {"color": theme.PLOT_TEXT, "size": 13, "family": "ui-sans-serif, system-ui, sans-serif"},
-        "legend": {"orientation": "h", "y": 1.02, "yanchor": "bottom", "x": 0, "traceorder": "normal"},
+        "legend": {
+            "orientation": "h",
+            "y": 1.02,
+            "yanchor": "bottom",
+            "x": 0,
+            "traceorder": "normal",
+            "font": {"size": 12},
+        },
         "hoverlabel": {"align": "left"},
         "xaxis": {
             "gridcolor": "rgba(122,130,139,0.25)",

@@ -12,21 +12,32 @@ from itertools import pairwise
 from typing import Final, Literal, TypeAlias
 
 from specrag.tracing.trace import Trace
-from specrag.ui.lanes import Bar, Lane, lanes
+from specrag.types import Span
+from specrag.ui.lanes import Bar, Lane, end_of, lanes
 
-PhaseKind: TypeAlias = Literal["find", "divide", "read", "write", "note", "verify", "other"]
+PhaseKind: TypeAlias = Literal["find", "weigh", "divide", "read", "write", "note", "verify", "other"]
 
 WORDS: Final[dict[PhaseKind, str]] = {
     "find": "finding passages",
-    "divide": "dividing them",
+    "weigh": "weighing sentences",
+    "divide": "dividing",
     "read": "reading",
-    "note": "noting (hops)",
+    "note": "noting",
     "write": "writing",
     "verify": "verifying",
-    "other": "everything else",
+    "other": "the rest",
 }
 """In the order in which they mostly come."""
-_FIRST: Final[tuple[PhaseKind, ...]] = ("write", "note", "read", "verify", "divide", "find", "other")
+_FIRST: Final[tuple[PhaseKind, ...]] = (
+    "write",
+    "note",
+    "read",
+    "verify",
+    "divide",
+    "weigh",
+    "find",
+    "other",
+)
 """What a moment counts for, if several things are done in it."""
 _BARS: Final[dict[str, PhaseKind]] = {"search": "find", "read": "read", "note": "note", "decode": "write"}
 _STEPS: Final[dict[str, PhaseKind]] = {"retrieve": "find", "partition": "divide", "verify": "verify"}
@@ -66,11 +77,13 @@ def phases(trace: Trace) -> tuple[Phase, ...]:
     zero, end = begun_ms(trace), trace.elapsed_ms
     if end <= zero:
         return ()
+    bars = [(kind, bar) for lane in lanes(trace) for bar in lane.bars if (kind := _kind(lane, bar))]
     done = [
-        Phase(kind=kind, start_ms=max(bar.start_ms, zero) - zero, end_ms=min(bar.end_ms, end) - zero)
-        for lane in lanes(trace)
-        for bar in lane.bars
-        if (kind := _kind(lane, bar)) is not None
+        Phase(kind=kind, start_ms=max(start, zero) - zero, end_ms=min(stop, end) - zero)
+        for kind, start, stop in (
+            *((kind, bar.start_ms, bar.end_ms) for kind, bar in bars),
+            *(("weigh", span.start_ms, end_of(trace, span)) for span in trace.spans if _weighs(span)),
+        )
     ]
     return tuple(_swept([phase for phase in done if phase.takes_ms > 0], end - zero))
 
@@ -87,6 +100,11 @@ def _kind(lane: Lane, bar: Bar) -> PhaseKind | None:
     if bar.kind == "wait":
         return None
     return _STEPS.get(lane.label, "other") if bar.kind == "step" else _BARS[bar.kind]
+
+
+def _weighs(span: Span) -> bool:
+    """Whether sentences are compared with the question; with given passages nothing else is left to find."""
+    return span.name == "evidence" or (span.name == "retrieve" and bool(span.attributes.get("given")))
 
 
 def _swept(done: list[Phase], end_ms: float) -> Iterable[Phase]:

@@ -60,7 +60,7 @@ class Events:
         """What a comparison writes to while it goes on."""
         tab = self._tab
         shown = [tab.comparison, tab.ended, tab.go, tab.stop, tab.status, tab.message]
-        return [*shown, tab.race, tab.columns, tab.recent, tab.question, self._tabs]
+        return [*shown, tab.race, tab.columns, tab.recent, tab.question, tab.chosen, self._tabs]
 
     @property
     def looked(self) -> list[Any]:
@@ -76,11 +76,11 @@ class Events:
             return
         if not (query.get("run") or query.get("trace")):
             yield {self._tabs: gr.Tabs(selected="compare")}
-        while not (state := self._startup.state).ready:
-            yield {self._tab.status: cards.status_line(state.message)}
-            if state.failed:
-                return
-            await asyncio.to_thread(self._startup.wait, TICK_S)
+        async with aclosing(self._starting()) as told:
+            async for update in told:
+                yield update
+        if not self._startup.state.ready:
+            return
         async with aclosing(self._follow(request, identity, opened=True)) as updates:
             async for update in updates:
                 yield update
@@ -89,8 +89,10 @@ class Events:
         self, request: gr.Request, question: object, collection: object, chosen: object, *how: Any
     ) -> AsyncGenerator[Updates]:
         """Start a comparison and follow it."""
+        async with aclosing(self._starting()) as told:
+            async for update in told:
+                yield update
         if not self._startup.state.ready:
-            yield {self._tab.status: cards.status_line(self._startup.state.message)}
             return
         parts, who = self._startup.parts, self._who(request)
         try:
@@ -109,6 +111,15 @@ class Events:
         async with aclosing(self._follow(request, identity, opened=False)) as updates:
             async for update in updates:
                 yield update
+
+    async def _starting(self) -> AsyncGenerator[Updates]:
+        """How far the program's start is, until it is over."""
+        while not (state := self._startup.state).ready:
+            yield {self._tab.status: cards.status_line(state.message)}
+            if state.failed:
+                return
+            await asyncio.to_thread(self._startup.wait, TICK_S)
+        yield {self._tab.status: gr.skip()}
 
     async def stop(self, request: gr.Request, identity: object) -> None:
         """Stop the run that is on, and the rest."""
@@ -173,7 +184,7 @@ class Events:
                     shown = self._shown(race)
                     if first:
                         shown[tab.recent] = await self._recent(who, identity)
-                        shown |= {tab.question: race.comparison.question} if opened else {}
+                        shown |= self._asked(race) if opened else {}
                     first = False
                     news = {key: value for key, value in shown.items() if sent.get(key) != value}
                     yield news or {tab.status: gr.skip()}  # gradio needs something to send
@@ -182,6 +193,11 @@ class Events:
             yield self._failed(str(error))
             return
         yield {tab.recent: await self._recent(who, identity)}
+
+    def _asked(self, race: Race) -> Updates:
+        """What a comparison that is opened asked of whom, so that it can be asked again."""
+        made = race.comparison
+        return {self._tab.question: made.question, self._tab.chosen: list(made.pipelines)}
 
     def _shown(self, race: Race) -> Updates:
         tab, over = self._tab, race.stage == "ended"
