@@ -28,7 +28,7 @@
 
   const set = (wanted) => {
     if (wanted === on()) return;
-    const ask = [...document.querySelectorAll('#sr-tabs [role="tab"]')].find((tab) => tab.textContent.trim() === "Ask");
+    const ask = [...document.querySelectorAll('#sr-tabs > .tab-wrapper [role="tab"]')].find((tab) => tab.textContent.trim() === "Ask");
     if (wanted && ask?.getAttribute("aria-selected") !== "true") ask?.click();
     look();
     wanted ? (root.dataset.srPresenting = "") : delete root.dataset.srPresenting;

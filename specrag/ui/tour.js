@@ -130,7 +130,7 @@
     return button;
   }));
 
-  const tabs = () => [...document.querySelectorAll('#sr-tabs [role="tab"]')];
+  const tabs = () => [...document.querySelectorAll('#sr-tabs > .tab-wrapper [role="tab"]')];
   const open = async (opener) => {
     if (dialog.open) return;
     const tab = tabs().find((one) => one.getAttribute("aria-selected") === "true");

@@ -9,11 +9,12 @@ import re
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 from types import TracebackType
-from typing import Final, Literal, Self, TypedDict, cast
+from typing import Final, Literal, Self, TypeAlias, TypedDict, cast
 from urllib.parse import parse_qs, urlsplit
 
 from playwright.sync_api import Browser, ConsoleMessage, FilePayload, Locator, Page, Request, expect
 
+Theme: TypeAlias = Literal["light", "dark"]
 ENDED: Final = re.compile(r"^(Done|Stopped|Failed)")
 DONE: Final = re.compile(r"^Done in ")
 PATIENCE_MS: Final = 120_000
@@ -93,6 +94,11 @@ class Visitor:
         self._context.close()
         if kind is None:
             assert not self.problems, "\n".join(self.problems)
+
+    @property
+    def url(self) -> str:
+        """Address of the server."""
+        return self._url
 
     def open(self, *, run: str = "") -> None:
         """Come to the page, or to one run, and wait until it has said what it has to say."""
@@ -194,7 +200,7 @@ class Visitor:
     def recorded(self) -> list[Sample]:
         return cast("list[Sample]", self.page.evaluate("window.recorded"))
 
-    def go_to(self, tab: Literal["Ask", "Documents"]) -> None:
+    def go_to(self, tab: Literal["Ask", "Compare", "Traces", "Documents"]) -> None:
         self.page.get_by_role("tab", name=tab, exact=True).click()
 
     def choose_collection(self, name: str) -> None:
