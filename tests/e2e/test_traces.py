@@ -14,7 +14,7 @@ from playwright.sync_api import Browser, FilePayload, Locator, Page, expect
 from specrag.tracing.codec import run_to_json
 from specrag.tracing.store import TraceStore
 from specrag.types import Answer
-from tests.e2e.scripted_page import scripted_page
+from tests.e2e.quick_page import quick_page
 from tests.e2e.serving import Server
 from tests.e2e.visitor import DONE, PHONE, Visitor
 from tests.ui_traces import DISPUTED, FALLBACK, SELECTED
@@ -28,7 +28,7 @@ MOST_MS: Final = 1000
 
 @pytest.fixture(scope="module")
 def traces(browser: Browser, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
-    with scripted_page(tmp_path_factory.mktemp("traces")) as started:
+    with quick_page(tmp_path_factory.mktemp("traces")) as started:
         yield started
 
 
