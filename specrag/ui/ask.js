@@ -103,6 +103,21 @@
     box.focus();
     box.scrollIntoView({ block: "nearest" });
   };
+  // A next question that is being typed survives a reload, which Gradio does by itself after a lost connection.
+  const address = () => new URL(location).searchParams.get("run") ?? "";
+  const isQuestion = (target) => target.matches?.("#sr-question textarea");
+  document.addEventListener("input", (event) => {
+    if (!isQuestion(event.target) || !event.isTrusted) return;
+    try { sessionStorage.setItem("sr-typed", JSON.stringify({ run: address(), text: event.target.value })); } catch { }
+  });
+  try {
+    const typed = JSON.parse(sessionStorage.getItem("sr-typed"));
+    const box = document.querySelector("#sr-question textarea");
+    if (typed?.text && typed.run === address() && !box.value) {
+      box.value = typed.text;
+      box.dispatchEvent(new Event("input", { bubbles: true }));
+    }
+  } catch { }
   document.addEventListener("click", (event) => {
     const said = event.target.closest?.(".sr-said");
     if (said) {
@@ -150,7 +165,7 @@
     patience = QUIET_MS;
   }).observe(answer, { subtree: true, childList: true, characterData: true });
   setInterval(async () => {
-    const run = new URL(location).searchParams.get("run");
+    const run = address();
     const running = run && document.querySelector("#sr-answer .sr-look-running");
     if (!running || performance.now() - heard < patience) return;
     heard = performance.now();

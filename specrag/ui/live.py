@@ -150,7 +150,7 @@ class Show:
             answer=empty,
             ask=("interactive", True),
             stop=("interactive", False),
-            colour=("chosen", self._colour),
+            colour=("roles", ()),
         )
 
     def fresh(self) -> Updates:
@@ -171,10 +171,10 @@ class Show:
             return gr.skip()
         self._sent[name] = value
         match value:
-            case ("interactive" | "visible" as property_, bool() as setting):
-                return gr.update(**{property_: setting})
-            case ("chosen", str() as role):
-                return gr.update(visible=False, choices=list(COLOURS), value=role)
+            case ("interactive", bool() as setting):
+                return gr.update(interactive=setting)
+            case ("visible", bool() as setting):
+                return gr.update(visible=setting)
             case ("roles", tuple() as roles):
                 return self._colours(roles)
             case Trace():
@@ -185,7 +185,7 @@ class Show:
     def _colours(self, roles: tuple[str, ...]) -> Any:
         """Offer the colours that the run has; one that it lacks is no longer chosen."""
         if not roles:
-            return gr.update(visible=False)
+            return gr.update(visible=False, choices=list(COLOURS), value=self._colour)
         chosen = self._colour if self._colour in roles else "none"
         choices = [choice for choice in COLOURS if choice[1] in ("none", *roles)]
         return gr.update(visible=True, choices=choices, value=chosen)

@@ -23,6 +23,8 @@ class Memory:
     runs: tuple[str, ...] = ()
     """Ids, newest first."""
     colour: Colour = "none"
+    typed: bool = False
+    """Whether a next question is being typed under the run of the address; `ask.js` puts it back."""
 
 
 def memory_of(text: object) -> Memory:
@@ -39,7 +41,11 @@ def memory_of(text: object) -> Memory:
     ids = (
         [one for one in runs if isinstance(one, str) and _ID.fullmatch(one)] if isinstance(runs, list) else []
     )
-    return Memory(runs=tuple(dict.fromkeys(ids))[:MOST_RUNS], colour=colour_of(told.get("colour")))
+    return Memory(
+        runs=tuple(dict.fromkeys(ids))[:MOST_RUNS],
+        colour=colour_of(told.get("colour")),
+        typed=told.get("typed") is True,
+    )
 
 
 def colour_of(value: object) -> Colour:
@@ -52,7 +58,12 @@ _KEPT: Final = """
   const keep = (name, value) => { try { window.sessionStorage.setItem(name, value); } catch { } };
   let runs = [];
   try { runs = JSON.parse(kept("sr-runs") ?? "[]"); } catch { runs = []; }
-  const memory = () => JSON.stringify({ runs, colour: kept("sr-colour") ?? "none" });
+  const address = new URL(window.location).searchParams.get("run") ?? "";
+  let typed = null;
+  try { typed = JSON.parse(kept("sr-typed")); } catch { typed = null; }
+  const memory = () => JSON.stringify({
+    runs, colour: kept("sr-colour") ?? "none", typed: !!typed?.text && typed.run === address,
+  });
 """
 """A page in a frame of another one may be denied its storage; then it remembers nothing."""
 

@@ -87,8 +87,8 @@ class AskEvents:
 
     async def load(self, request: gr.Request, remembered: object = "") -> AsyncGenerator[Updates]:
         """Tell how far the start is, and then show the run of the address."""
-        colour = memory_of(remembered).colour
-        show = Show(colour)
+        memory = memory_of(remembered)
+        show = Show(memory.colour)
         if self._startup.state.failed:
             self._startup.begin()  # a visitor who comes again tries again
         async with aclosing(startup_progress(self._startup, show)) as updates:
@@ -96,7 +96,7 @@ class AskEvents:
                 yield update
         run_id = _id_of(request.query_params.get("run", ""))
         if run_id and self._startup.state.ready:
-            show = Show(colour, opened=True)
+            show = Show(memory.colour, opened=True, again=memory.typed)
             async with aclosing(self._opened(request, run_id, show)) as updates:
                 async for update in updates:
                     yield update
