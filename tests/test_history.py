@@ -4,6 +4,7 @@ import asyncio
 from collections.abc import AsyncGenerator, Callable
 from contextlib import aclosing
 from dataclasses import replace
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
@@ -245,6 +246,16 @@ def test_clearing_takes_ones_own_runs_alone(rig: Rig) -> None:
     keep(rig.store, "bens", owner=f"{VISITOR}ben")
     assert rig.history.clear(ANN, ALL) == 1
     assert rig.listed(OPERATOR) == {"bens"}
+
+
+def test_a_visitors_runs_end_as_their_collections_do(rig: Rig) -> None:
+    now = datetime.now(UTC)
+    old, new = ((now - timedelta(days=days)).isoformat() for days in (8, 6))
+    keep(rig.store, "old", owner=f"{VISITOR}ann", created_at=old)
+    keep(rig.store, "cli", created_at=old)
+    keep(rig.store, "new", owner=f"{VISITOR}ann", created_at=new)
+    assert rig.history.expire() == 1
+    assert rig.listed(OPERATOR) == {"cli", "new"}
 
 
 async def test_a_run_that_has_not_begun_says_so(rig: Rig) -> None:

@@ -8,6 +8,7 @@ import zlib
 from collections.abc import Iterator
 from contextlib import closing
 from dataclasses import replace
+from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
@@ -285,6 +286,39 @@ def test_the_oldest_make_room_but_not_what_is_shared_or_rated(path: Path) -> Non
     store.rate("r5", "down")
     keep(store, "r6")  # only such are left, and the run that was just made
     assert {run.run_id for run in store.recent()} == {"r2", "r5", "r6"}
+
+
+def test_one_with_many_runs_costs_nobody_else_theirs(path: Path) -> None:
+    """A visitor, or a program, that asks again and again would empty the histories of all others."""
+    store = TraceStore(path, max_runs=4)
+    keep(store, "anns", owner="ann")
+    for number in range(9):
+        keep(store, f"bens-{number}", owner="ben")
+    assert {run.run_id for run in store.recent()} == {"anns", "bens-6", "bens-7", "bens-8"}
+    smaller = TraceStore(path, max_runs=2)
+    keep(smaller, "bens-9", owner="ben")
+    assert {run.run_id for run in smaller.recent()} == {"anns", "bens-9"}
+
+
+def test_what_visitors_left_behind_expires(store: TraceStore) -> None:
+    """Their collections are deleted after some days; the questions and passages in their runs stayed."""
+    march, april = "2026-03-01T00:00:00+00:00", "2026-04-01T00:00:00+00:00"
+    for run_id, owner, created_at in (
+        ("old", "visitor:a", march),
+        ("shared", "visitor:a", march),
+        ("users", "user:a", march),
+        ("operators", "", march),
+        ("new", "visitor:a", april),
+    ):
+        keep(store, run_id, owner=owner, created_at=created_at)
+    ancient = kept("ancient", created_at="1999-01-01")
+    store.add(ancient, told(ancient), owner="visitor:a")
+    store.share("shared", shared=True)
+    assert store.expire(datetime(2026, 3, 15, tzinfo=UTC), "visitor:") == 1
+    assert {run.run_id for run in store.recent()} == {"shared", "users", "operators", "new", "ancient"}
+    keep(store, "later", owner="visitor:a", created_at=april)
+    assert store.expire(datetime(2026, 4, 2, tzinfo=UTC), "visitor:") == 3
+    assert {run.run_id for run in store.recent()} == {"shared", "users", "operators"}
 
 
 def test_an_imported_run_of_long_ago_is_not_the_first_to_go(path: Path) -> None:

@@ -8,13 +8,14 @@ refused in the same words as one that does not exist, so that nothing can be lea
 import uuid
 from collections.abc import Sequence
 from dataclasses import replace
+from datetime import UTC, datetime, timedelta
 from typing import Final, get_args
 
 from specrag.config import Settings
 from specrag.errors import TraceError, UsageError
 from specrag.events import Event, RunStarted
 from specrag.library.shelves import visible
-from specrag.library.visitors import Visitor
+from specrag.library.visitors import VISITOR, Visitor
 from specrag.runs import Runs
 from specrag.tracing.search import RunFilter, RunSummary
 from specrag.tracing.store import TraceStore, missing
@@ -37,6 +38,7 @@ class History:
         self._store = store
         self._runs = runs
         self._shared = settings.access == "shared"
+        self._kept_for = timedelta(days=settings.visitor_days)
 
     def find(
         self, who: Visitor, wanted: RunFilter, *, limit: int = 50, offset: int = 0
@@ -140,6 +142,11 @@ class History:
             UsageError: a date cannot be read.
         """
         return self._store.clear(self._owner(who), wanted)
+
+    def expire(self, now: datetime | None = None) -> int:
+        """Delete what visitors without a login have kept for their days and do not share; how many."""
+        moment = datetime.now(UTC) if now is None else now
+        return self._store.expire(moment - self._kept_for, VISITOR)
 
     def rate(self, who: Visitor, run_id: str, rating: Rating | None, comment: str = "") -> None:
         """Note what they thought of a run that has ended; None takes it back.

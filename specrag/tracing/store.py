@@ -125,6 +125,18 @@ class TraceStore:
         with self._database.writing() as connection:
             return _delete(connection, condition, values, None)
 
+    def expire(self, before: datetime, owners: str) -> int:
+        """Delete what was kept before a time by owners whose names begin so, unless they share it; how many.
+
+        An imported run may be older than the file, so it counts as old as the runs that were kept before it.
+        """
+        old = (
+            "rowid <= (SELECT max(rowid) FROM runs WHERE created_at < ? AND NOT imported) "
+            "AND substr(owner, 1, ?) = ? AND NOT shared"
+        )
+        with self._database.writing() as connection:
+            return _delete(connection, old, (stamp(before), len(owners), owners), None)
+
     def rate(self, run_id: str, rating: Rating | None, comment: str = "") -> None:
         """Note what somebody thought of a run; None takes it back.
 
@@ -198,12 +210,15 @@ def _delete(connection: sqlite3.Connection, condition: str, values: Sequence[Any
 
 
 def _make_room(connection: sqlite3.Connection, most: int, newest: str) -> None:
-    """Delete what was kept longest; what somebody has shared or rated only when nothing else is left."""
+    """Delete what was kept longest of those who have most, so that nobody's many runs cost another theirs.
+
+    What they have shared or rated goes only when nothing else of them is left.
+    """
     surplus = connection.execute("SELECT count(*) FROM runs").fetchone()[0] - most
     if surplus <= 0:
         return
     oldest = (
-        "run_id IN (SELECT run_id FROM runs WHERE run_id <> ? "
-        "ORDER BY shared OR feedback IS NOT NULL, rowid LIMIT ?)"
+        "run_id IN (SELECT run_id FROM runs WHERE run_id <> ? ORDER BY row_number() OVER "
+        "(PARTITION BY owner ORDER BY shared OR feedback IS NOT NULL DESC, rowid DESC) DESC, rowid LIMIT ?)"
     )
     _delete(connection, oldest, (newest, surplus), None)

@@ -138,7 +138,7 @@ def serve(settings: Settings) -> None:
     keeper: Housekeeper | None = None
     while not stop.wait(_LOOK_S):
         if keeper is None and startup.state.ready:
-            keeper = Housekeeper(startup.parts.library, sweep=exports.sweep)
+            keeper = Housekeeper(startup.parts.library, sweep=lambda: _sweep(startup))
             keeper.start()
     say("Stopping.")
     if keeper is not None:
@@ -149,6 +149,12 @@ def serve(settings: Settings) -> None:
     page.close(verbose=False)
     startup.close()
     startup.parts.close()
+
+
+def _sweep(startup: Startup) -> None:
+    """Delete what has ended besides collections."""
+    exports.sweep()
+    startup.parts.history.expire()
 
 
 def _step(state: StartupState) -> Progress:
