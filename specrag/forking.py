@@ -161,6 +161,7 @@ def _with_verdicts(trace: Trace, given: Given) -> Given:
             for draft in trace.drafts
             if draft.usable
         ),
+        verdict_note=_verdict_note(trace),
     )
 
 
@@ -212,6 +213,12 @@ def _map_variance(trace: Trace) -> float | None:
     said = (span.attributes.get("map_variance") for span in trace.spans if span.name == "partition")
     value = next(said, None)
     return value if isinstance(value, float) and 0 < value <= 1 else None
+
+
+def _verdict_note(trace: Trace) -> str | None:
+    """What was said of the verification; of an eager one, of every draft by itself."""
+    notes = (span.attributes.get("note") for span in trace.spans if span.name == "verify")
+    return " ".join(dict.fromkeys(note for note in notes if isinstance(note, str))) or None
 
 
 def _not_whole(trace: Trace, why: str) -> TraceError:

@@ -1,7 +1,7 @@
 """Forks: what is taken over is not made again, and what is done anew comes out as it would have."""
 
 import asyncio
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import aclosing
 from dataclasses import replace
 from typing import Any, get_args
@@ -9,9 +9,10 @@ from typing import Any, get_args
 import pytest
 
 from specrag.build import PIPELINES
-from specrag.errors import TraceError, UsageError
+from specrag.errors import ModelError, TraceError, UsageError
 from specrag.events import DraftStarted
 from specrag.forking import fork, given_of, settings_of
+from specrag.models.base import ScoreRequest, TokenScores
 from specrag.models.scripted import ScriptedModel
 from specrag.overrides import for_one_run
 from specrag.pipelines.base import Pipeline, Request
@@ -105,6 +106,26 @@ async def test_drafts_that_are_taken_over_cost_nothing(
     assert child.usage.drafter.prompt_tokens == child.usage.drafter.completion_tokens == 0
     assert child.usage.verifier.forward_passes == (1 if step == "verify" else 0)
     assert all(token.at_ms is None for draft in child.drafts for token in draft.tokens)
+
+
+class Unreadable(ScriptedModel):
+    """A verifier that cannot read."""
+
+    async def score(self, requests: Sequence[ScoreRequest]) -> list[TokenScores]:
+        raise ModelError("The verifier is out of memory.")
+
+
+@pytest.mark.parametrize("eager", [False, True])
+async def test_what_was_said_of_the_verification_is_taken_over(store: ChromaStore, *, eager: bool) -> None:
+    """Without it nobody would know why the scores of the fork lack the verifier's."""
+    toys = tools(store, ScriptedModel(extract), Unreadable(extract), eager=eager)
+    parent = fold(await events_of(PIPELINES["speculative"](toys), QUESTION))
+    assert parent.decision is not None
+    assert "The verifier is out of memory." in parent.decision.reason
+    child = await run(made(store), fork(parent, "decide"))
+    assert child.decision is not None
+    assert "The verifier is out of memory." in child.decision.reason
+    assert child.drafts[0].scores.self_reflection is None
 
 
 async def test_a_fork_follows_its_own_settings_from_its_step_on(store: ChromaStore, parent: Trace) -> None:

@@ -58,6 +58,8 @@ class Given:
     """Empty writes them anew; they belong to `subsets`, in their order."""
     verdicts: tuple[Verdict, ...] = ()
     """Empty verifies the drafts anew; else one for every usable draft."""
+    verdict_note: str | None = None
+    """What the other run said of its verification."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

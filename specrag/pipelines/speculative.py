@@ -91,7 +91,7 @@ class SpeculativePipeline:
             passages_of=reading if self._grounded else None,
             eager=self._settings.eager,
             instruction=self._settings.draft_instruction,
-            given=given.verdicts,
+            given=Verification(verdicts=given.verdicts, note=given.verdict_note),
         )
         again = told_again(given.drafts, t) if given.drafts else None
         async with (

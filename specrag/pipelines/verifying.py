@@ -34,7 +34,7 @@ class Verifying:
         passages_of: Mapping[str, Sequence[Passage]] | None,
         eager: bool,
         instruction: str = "",
-        given: Sequence[Verdict] = (),
+        given: Verification | None = None,
     ) -> None:
         """`passages_of` and `instruction` as for `verify_drafts`; the evidence gives the retriever's view.
 
@@ -51,8 +51,8 @@ class Verifying:
         }
         self._passages_of = passages_of
         self._instruction = instruction
-        self._given = tuple(given)
-        self._eager = eager and not given
+        self._given = given if given is not None and given.verdicts else None
+        self._eager = eager and self._given is None
         self._reading: dict[str, tuple[SpanStarted, asyncio.Task[Verification]]] = {}
         self._read: dict[str, Verification] = {}
         self.drafts: tuple[Draft, ...] = ()
@@ -82,9 +82,10 @@ class Verifying:
         if self._given:
             span = self._t.start("verify", self._parent, **taken_over(self._given))
             yield span
-            self.drafts, self.verdicts = tuple(drafts), self._given
-            yield DraftsVerified(at_ms=self._t.now(), verdicts=self._given)
-            yield self._t.end(span, drafts=len(self._given))
+            self.drafts, self.verified = tuple(drafts), self._given
+            self.verdicts = self._given.verdicts
+            yield DraftsVerified(at_ms=self._t.now(), verdicts=self.verdicts)
+            yield self._t.end(span, drafts=len(self.verdicts), **_said(self.verified))
             return
         while self._reading:
             await asyncio.wait(
@@ -119,7 +120,7 @@ class Verifying:
         self.verdicts = self._with_relevance(self.verified.verdicts)
         for event in self._told(self.verified):
             yield event
-        yield self._t.end(span, drafts=len(self.verdicts))
+        yield self._t.end(span, drafts=len(self.verdicts), **_said(self.verified))
 
     async def _verify(self, drafts: Sequence[Draft]) -> Verification:
         return await verify_drafts(
@@ -138,7 +139,8 @@ class Verifying:
                 continue
             del self._reading[subset_id]
             self._read[subset_id] = verified = task.result()
-            events += [*self._told(verified), self._t.end(span, drafts=len(verified.verdicts))]
+            events += self._told(verified)
+            events.append(self._t.end(span, drafts=len(verified.verdicts), **_said(verified)))
         return events
 
     def _told(self, verified: Verification) -> list[Event]:
@@ -164,3 +166,8 @@ class Verifying:
         """A draft that the verifier alone cannot read has failed: without scores it cannot be compared."""
         why = self.verified.unread.get(draft.subset_id)
         return draft if why is None else replace(draft, finish_reason="error", error=why)
+
+
+def _said(verified: Verification) -> dict[str, str]:
+    """The note as an attribute of the span, so that a fork can take it over with the verdicts."""
+    return {"note": verified.note} if verified.note else {}
