@@ -218,7 +218,8 @@ def _make_room(connection: sqlite3.Connection, most: int, newest: str) -> None:
     if surplus <= 0:
         return
     oldest = (
-        "run_id IN (SELECT run_id FROM runs WHERE run_id <> ? ORDER BY row_number() OVER "
-        "(PARTITION BY owner ORDER BY shared OR feedback IS NOT NULL DESC, rowid DESC) DESC, rowid LIMIT ?)"
+        "run_id IN (SELECT run_id FROM (SELECT run_id, rowid AS kept, row_number() OVER "
+        "(PARTITION BY owner ORDER BY shared OR feedback IS NOT NULL DESC, rowid DESC) AS place FROM runs) "
+        "WHERE run_id <> ? ORDER BY place DESC, kept LIMIT ?)"
     )
     _delete(connection, oldest, (newest, surplus), None)
