@@ -13,7 +13,7 @@ from specrag import events as e
 from specrag.tracing.store import TraceStore
 from specrag.tracing.trace import fold
 from tests.detail_runs import events_of_run
-from tests.e2e.scripted_page import scripted_page
+from tests.e2e.quick_page import quick_page
 from tests.e2e.serving import Server
 from tests.e2e.visitor import DESKTOP, PHONE, Visitor
 from tests.ui_runs import MULTIHOP
@@ -31,7 +31,7 @@ TWENTY: Final = events_of_run(drafts=20, words=100, step_ms=6.0)
 def kept(browser: Browser, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
     """A page whose store holds runs that were made elsewhere."""
     del browser  # where there is none, nothing needs to be served
-    with scripted_page(tmp_path_factory.mktemp("detail")) as started:
+    with quick_page(tmp_path_factory.mktemp("detail")) as started:
         store = TraceStore(started.home / "traces.db")
         for run_id, events in (("five", FIVE), ("twenty", TWENTY)):
             first = events[0]
