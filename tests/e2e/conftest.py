@@ -8,6 +8,8 @@ from typing import Any, TypeAlias
 import pytest
 from playwright.sync_api import Browser
 
+from scripts.check_page import keep_recordings
+from tests.e2e.scripted_page import ScriptedPage, scripted_page
 from tests.e2e.serving import NO_CHROMIUM, Server, chromium, chromium_path, serving
 from tests.e2e.visitor import Visitor
 
@@ -30,6 +32,17 @@ def server(
     with serving(home, embedder=embedder_path, model=model_path) as started:
         yield started
     assert "Traceback" not in started.log.read_text(encoding="utf-8", errors="replace")
+
+
+@pytest.fixture(scope="session")
+def paced(
+    browser: Browser, tmp_path_factory: pytest.TempPathFactory, embedder_path: Path
+) -> Iterator[ScriptedPage]:
+    """A server over a scripted model of sixty tokens a second, whose store holds the recorded runs."""
+    home = tmp_path_factory.mktemp("paced")
+    with scripted_page(home, embedder=embedder_path, per_second=60) as page:
+        keep_recordings(home)
+        yield page
 
 
 @pytest.fixture
