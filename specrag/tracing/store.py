@@ -212,14 +212,14 @@ def _delete(connection: sqlite3.Connection, condition: str, values: Sequence[Any
 def _make_room(connection: sqlite3.Connection, most: int, newest: str) -> None:
     """Delete what was kept longest of those who have most, so that nobody's many runs cost another theirs.
 
-    What they have shared or rated goes only when nothing else of them is left.
+    What somebody has shared or rated goes only when nothing else is left.
     """
     surplus = connection.execute("SELECT count(*) FROM runs").fetchone()[0] - most
     if surplus <= 0:
         return
     oldest = (
-        "run_id IN (SELECT run_id FROM (SELECT run_id, rowid AS kept, row_number() OVER "
-        "(PARTITION BY owner ORDER BY shared OR feedback IS NOT NULL DESC, rowid DESC) AS place FROM runs) "
-        "WHERE run_id <> ? ORDER BY place DESC, kept LIMIT ?)"
+        "run_id IN (SELECT run_id FROM (SELECT run_id, rowid AS kept, shared OR feedback IS NOT NULL AS held, "
+        "count(*) OVER (PARTITION BY owner ORDER BY shared OR feedback IS NOT NULL DESC, rowid DESC) AS place "
+        "FROM runs) WHERE run_id <> ? ORDER BY held, place DESC, kept LIMIT ?)"
     )
     _delete(connection, oldest, (newest, surplus), None)
