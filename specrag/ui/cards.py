@@ -125,8 +125,11 @@ def passages_strip(trace: Trace, *, scope: str = "ask") -> str:
     )
 
 
-def board(trace: Trace, *, colour: Colour = "none", scope: str = "ask") -> str:
-    """How the answer comes about: a card per draft, the hops, or a line on which model reads what."""
+def board(trace: Trace, *, colour: Colour = "none", scope: str = "ask", tokens: bool = True) -> str:
+    """How the answer comes about: a card per draft, the hops, or a line on which model reads what.
+
+    Without `tokens` the cards of a finished run have no tables of them: twenty drafts would be slow to open.
+    """
     if trace.ahead and trace.status == "running":
         return render("reader", text=waiting_text(trace), waiting=True)
     if trace.pipeline == "multihop":
@@ -135,10 +138,10 @@ def board(trace: Trace, *, colour: Colour = "none", scope: str = "ask") -> str:
         return render("hops", hops=hops, text=reader_text(trace), running=running)
     if is_direct(trace):
         return render("reader", text=reader_text(trace), waiting=False)
-    return _draft_board(trace, colour=colour, scope=scope)
+    return _draft_board(trace, colour=colour, scope=scope, tokens=tokens)
 
 
-def _draft_board(trace: Trace, *, colour: Colour, scope: str) -> str:
+def _draft_board(trace: Trace, *, colour: Colour, scope: str, tokens: bool) -> str:
     cards = tuple(cards_of(trace, refs_of(trace, scope), colour))
     scored = [card.draft.scores for card in cards if card.draft]
     running = trace.status == "running"
@@ -148,6 +151,7 @@ def _draft_board(trace: Trace, *, colour: Colour, scope: str) -> str:
         colour=colour,
         untold=[] if colour == "none" else [card.number for card in cards if card.untold],
         running=running,
+        tables=tokens and not running,
         blanks=_drafts_asked(trace) if running and not cards else 0,
         note=trace.partition_note,
         labels={
