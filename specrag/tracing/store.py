@@ -26,6 +26,13 @@ __all__ = ["RunFilter", "RunSummary", "TraceStore", "missing"]
 _REPLACED: Final = "ON CONFLICT (run_id) DO UPDATE SET " + ", ".join(
     f"{name} = excluded.{name}" for name in (*TOLD, "owner", "imported")
 )
+_SURPLUS: Final = """run_id IN (
+    SELECT run_id FROM (
+        SELECT run_id, rowid AS age, shared OR feedback IS NOT NULL AS held, row_number() OVER (
+            PARTITION BY owner ORDER BY shared OR feedback IS NOT NULL DESC, rowid DESC
+        ) AS place FROM runs
+    ) WHERE run_id <> ? ORDER BY held, place DESC, age LIMIT ?
+)"""
 _MOST: Final = 500
 """Values of one statement; SQLite has a limit."""
 
@@ -217,9 +224,4 @@ def _make_room(connection: sqlite3.Connection, most: int, newest: str) -> None:
     surplus = connection.execute("SELECT count(*) FROM runs").fetchone()[0] - most
     if surplus <= 0:
         return
-    oldest = (
-        "run_id IN (SELECT run_id FROM (SELECT run_id, rowid AS kept, shared OR feedback IS NOT NULL AS held, "
-        "count(*) OVER (PARTITION BY owner ORDER BY shared OR feedback IS NOT NULL DESC, rowid DESC) AS place "
-        "FROM runs) WHERE run_id <> ? ORDER BY held, place DESC, kept LIMIT ?)"
-    )
-    _delete(connection, oldest, (newest, surplus), None)
+    _delete(connection, _SURPLUS, (newest, surplus), None)
