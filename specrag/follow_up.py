@@ -52,11 +52,12 @@ _ASKING: Final = frozenset({"why", "when", "where", "who", "whom", "whose", "whi
 _POINTERS: Final = frozenset(
     {
         "about", "after", "all", "also", "another", "any", "anything", "before", "else", "former", "he",
-        "her", "hers", "him", "his", "instead", "latter", "none", "one", "ones", "other", "others",
-        "otherwise", "same", "she", "some", "something", "theirs", "too",
+        "her", "hers", "him", "his", "i", "instead", "latter", "me", "my", "none", "one", "ones", "other",
+        "others", "otherwise", "same", "she", "some", "something", "theirs", "too", "us",
     }
 )  # fmt: skip
 """Words of a follow-up that a rewriting replaces or drops."""
+_QUESTION = re.compile(r"[^?？؟]*[?？؟]")  # noqa: RUF001 - of several scripts
 _WORD = re.compile(r"\w+(?:[-'’.]\w+)*")  # noqa: RUF001 - both apostrophes
 _QUOTES = "\"'“”‘’`*- "  # noqa: RUF001 - models like to quote
 
@@ -83,8 +84,8 @@ def stands_alone(question: str) -> bool:
 def tidied_rewriting(text: str) -> str:
     """What a model wrote, without quotes and without what comes after the first question mark."""
     line = " ".join(text.split()).strip(_QUOTES)
-    head, mark, _ = line.partition("?")
-    return (head + mark).strip(_QUOTES)
+    asked = _QUESTION.match(line)
+    return (asked[0] if asked else line).strip(_QUOTES)
 
 
 def fault(rewriting: str, follow_up: str, earlier: Sequence[Exchange]) -> str | None:
@@ -93,7 +94,7 @@ def fault(rewriting: str, follow_up: str, earlier: Sequence[Exchange]) -> str | 
     new = _roots(rewriting) - asked
     # in order: the first that holds is told
     checks = (
-        (is_hollow(rewriting) or not rewriting.endswith("?"), "is not a question"),
+        (is_hollow(rewriting) or not _QUESTION.fullmatch(rewriting), "is not a question"),
         (len(_WORD.findall(rewriting)) > _MOST_WORDS, "is too long"),
         (normalise_answer(rewriting) in _questions(earlier), "repeats an earlier question"),
         (not _kept(rewriting, follow_up), "leaves out words of the follow-up"),

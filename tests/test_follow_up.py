@@ -97,6 +97,8 @@ def test_a_rewriting_counts_only_if_it_keeps_to_the_conversation(rewriting: str,
 
 
 def test_only_the_first_question_of_what_is_written_is_taken() -> None:
+    assert tidied_rewriting("電池は何キロですか？ はい。") == "電池は何キロですか？"
+    assert tidied_rewriting("No question at all.") == "No question at all."
     assert tidied_rewriting(' "How much does it hold?" Answer: 640.\nMore') == "How much does it hold?"
 
 
@@ -112,6 +114,7 @@ def test_only_the_first_question_of_what_is_written_is_taken() -> None:
             "Who built it? (energy, battery, bike hold)",
         ),
         ("Why?", [Exchange(question="And?", answer="")], "Why?"),
+        ("Why?", [Exchange(question="How do I reset my router?", answer="")], "Why? (reset, router)"),
     ],
 )
 def test_else_the_key_terms_stand_behind_the_follow_up(
