@@ -180,11 +180,11 @@
     wanted = { name, value, run: place.dataset.srRun };
     if (asked) return;
     says("Preparing the replay.");
-    place.querySelector('[data-sr-action="replay-load"]').click();
+    document.querySelector("#sr-detail-load button, button#sr-detail-load")?.click();
   };
 
   document.addEventListener("click", (event) => {
-    const copy = event.target.closest?.("[data-sr-copy]");
+    const copy = event.target.closest?.("[data-sr-copy-prompt]");
     if (copy) return copied(copy);
     const button = event.target.closest?.("[data-sr-replay]");
     if (!button || button.disabled) return;

@@ -13,6 +13,7 @@ import gradio as gr
 from specrag.startup import Startup
 from specrag.ui.detail.terms import COMPONENTS
 from specrag.ui.detail.what_if import MOST_WEIGHT
+from specrag.ui.live import COLOURS
 from specrag.ui.tabs.detail_events import SHOWN, Events
 from specrag.ui.theme import CSS_PATH
 
@@ -47,7 +48,10 @@ class Detail:
 
     head: gr.HTML
     replay: gr.HTML
+    load: gr.Button
+    """What the player presses when it needs its pictures; not the channel, which all parts listen to."""
     film: gr.HTML
+    colour: gr.Radio
     answer: gr.HTML
     passages: gr.HTML
     board: gr.HTML
@@ -73,7 +77,14 @@ def build(startup: Startup) -> Detail:  # noqa: ARG001 - the same for all parts 
         with gr.Tabs(elem_id="sr-detail-tabs"):
             with gr.Tab("Board", id="detail-board"):
                 replay, film = _html("replay"), _html("film")
+                load = gr.Button("Prepare the replay", visible="hidden", elem_id="sr-detail-load")
                 answer, passages = _html("answer"), _html("passages")
+                colour = gr.Radio(
+                    choices=list(COLOURS),
+                    value="none",
+                    label="Colour the tokens by",
+                    elem_id="sr-detail-colour",
+                )
                 board, stage, timeline = _html("board"), _html("stage"), _html("timeline")
             with gr.Tab("Time", id="detail-time"):
                 plot = gr.Plot(elem_id="sr-detail-plot", label="Waterfall of all steps", show_label=False)
@@ -89,7 +100,9 @@ def build(startup: Startup) -> Detail:  # noqa: ARG001 - the same for all parts 
     return Detail(
         head=head,
         replay=replay,
+        load=load,
         film=film,
+        colour=colour,
         answer=answer,
         passages=passages,
         board=board,
@@ -104,21 +117,34 @@ def build(startup: Startup) -> Detail:  # noqa: ARG001 - the same for all parts 
     )
 
 
-def wire(page: gr.Blocks, detail: Detail, startup: Startup, act: gr.Textbox, run_id: gr.Textbox) -> None:
+def wire(
+    page: gr.Blocks,
+    detail: Detail,
+    startup: Startup,
+    act: gr.Textbox,  # noqa: ARG001 - the same for all parts of the page
+    run_id: gr.Textbox,
+) -> None:
     """Connect the events.
 
     Args:
         page: the whole page.
         detail: what `build` made.
         startup: prepares the parts.
-        act: the channel of `acts`.
+        act: the channel of `acts`, which it needs no event of.
         run_id: holds the id of the run to show; empty for none.
     """
     events, panel = Events(startup), detail.what_if
     quiet: dict[str, Any] = {"show_progress": "hidden", "api_visibility": "private"}
     page.load(None, None, None, js=ON_LOAD, api_visibility="private")
     run_id.change(events.show, run_id, detail.shown, **quiet)
-    act.input(events.act, [act, run_id], detail.film, trigger_mode="multiple", **quiet)
+    detail.load.click(events.film, run_id, detail.film, **quiet)
+    detail.colour.input(
+        events.recolour,
+        [run_id, detail.colour],
+        [detail.answer, detail.board],
+        trigger_mode="always_last",
+        **quiet,
+    )
     asked = [run_id, *panel.inputs]
     for component in panel.inputs:
         component.input(events.decide, asked, panel.card, trigger_mode="always_last", **quiet)

@@ -16,7 +16,6 @@ from specrag.tracing.export.events_of import events_of
 from specrag.tracing.trace import Trace
 from specrag.types import PresetName
 from specrag.ui import cards
-from specrag.ui.acts import parse
 from specrag.ui.detail.film import SCOPE, film_card, film_of, player, stage
 from specrag.ui.detail.map_card import perspective_map
 from specrag.ui.detail.prompts import prompts_list
@@ -26,12 +25,14 @@ from specrag.ui.detail.terms import COMPONENTS
 from specrag.ui.detail.what_if import Wish, can_ask, preset_wish, wish_of, wished
 from specrag.ui.detail.what_if_card import nothing_to_ask, what_if_card
 from specrag.ui.figures import waterfall
+from specrag.ui.memory import colour_of
 from specrag.ui.who import visitor_of
 
 SHOWN: Final = (
     "head",
     "replay",
     "film",
+    "colour",
     "answer",
     "passages",
     "board",
@@ -44,7 +45,6 @@ SHOWN: Final = (
     "prompts",
 )
 """The components that a run is written to, beside those of the what-if."""
-LOAD: Final = "replay-load"
 _SETTINGS: Final = len(COMPONENTS) + 3
 _ON: Final = '<div class="sr-detail-on" hidden></div>'
 
@@ -66,11 +66,8 @@ class Events:
             return _nothing(cards.notice("error", str(error)))
         return (*_parts(trace), *_settings_of(trace), _card_of(trace))
 
-    def act(self, message: str, run_id: str, request: gr.Request) -> Any:
-        """Prepare the film of the run that is shown, when its player asks for it."""
-        act = parse(message)
-        if act is None or act.action != LOAD or act.id != run_id:
-            return gr.skip()
+    def film(self, run_id: str, request: gr.Request) -> str:
+        """The pictures of the replay, when its player asks for them."""
         try:
             trace, parts = self._trace(run_id, request), self._startup.parts
             events = parts.history.events(visitor_of(request, parts.settings), run_id)
@@ -80,6 +77,14 @@ class Events:
             return cards.notice("error", str(error))
         except ValueError:
             return cards.notice("error", "The events of this run cannot be read, so it cannot be replayed.")
+
+    def recolour(self, run_id: str, colour: str, request: gr.Request) -> tuple[Any, Any]:
+        """Answer and board with their tokens coloured by somebody's probabilities."""
+        try:
+            trace = self._trace(run_id, request)
+        except SpecragError:
+            return gr.skip(), gr.skip()
+        return _coloured(trace, colour_of(colour))
 
     def decide(self, request: gr.Request, run_id: str, *values: Any) -> Any:
         """The run under the settings that were moved."""
@@ -128,13 +133,15 @@ class Events:
 
 def _parts(trace: Trace) -> tuple[Any, ...]:
     """In the order of `SHOWN`."""
+    answer, board = _coloured(trace, "none")
     return (
         _ON,
         player(trace),
         "",
-        cards.answer_card(trace, scope=SCOPE),
+        "none",
+        answer,
         cards.passages_strip(trace, scope=SCOPE),
-        cards.board(trace, scope=SCOPE),
+        board,
         stage(),
         cards.timeline(trace),
         waterfall(trace) if trace.spans else None,
@@ -145,8 +152,16 @@ def _parts(trace: Trace) -> tuple[Any, ...]:
     )
 
 
+def _coloured(trace: Trace, colour: cards.Colour) -> tuple[str, str]:
+    """Answer and board; what is known of a token is told by its colour and on it, so there are no tables."""
+    return (
+        cards.answer_card(trace, colour=colour, scope=SCOPE),
+        cards.board(trace, colour=colour, scope=SCOPE, tokens=False),
+    )
+
+
 def _nothing(head: str) -> tuple[Any, ...]:
-    empty = ["" if name != "plot" else None for name in SHOWN[1:]]
+    empty = [{"plot": None, "colour": "none"}.get(name, "") for name in SHOWN[1:]]
     return (head, *empty, *[gr.skip()] * _SETTINGS, "")
 
 
