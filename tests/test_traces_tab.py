@@ -171,7 +171,8 @@ def test_a_thumb_is_kept_and_taken_back_by_pressing_it_again(tab: Tab) -> None:
     assert "data-sr-rated" in values["head"]
     tab.events.comment(desk, "Short and right.")
     assert tab.parts.traces.summary("a1").comment == "Short and right."
-    assert tab.events.comment_of(desk, "a1") == "Short and right."
+    _, values = tab.act(desk, "run-open", "a1")
+    assert values["comment"] == "Short and right."
     tab.act(desk, "run-rate-up", "a1")
     assert tab.parts.traces.summary("a1").feedback is None
 
@@ -244,7 +245,7 @@ def test_an_exported_run_comes_back_from_its_file(tab: Tab, tmp_path: Path) -> N
     copy = tmp_path / "sent.json"
     copy.write_bytes(written.read_bytes())
     outcome = tab.files.take(tab.desk(BEN), str(copy))
-    view, values = tab.events.draw(outcome.desk, outcome.message)
+    view, values = tab.events.imported(outcome)
     assert not copy.exists(), "anybody could fetch gradio's copy by its address"
     assert view.opened
     assert "Question a1?" in values["head"]

@@ -65,6 +65,11 @@ class ForkPanel:
         names = ("step", "question", "pipeline", *NAMES)
         return [*(getattr(self, name) for name in names), *self.weights]
 
+    @property
+    def filled(self) -> list[Any]:
+        """What is written when a run is opened."""
+        return [self.note, *self.inputs]
+
 
 def form_from(values: tuple[Any, ...]) -> ForkForm:
     """The form from the values of `ForkPanel.inputs`."""

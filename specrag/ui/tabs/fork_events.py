@@ -43,8 +43,8 @@ def wire(
     show: gr.Textbox,
     line: gr.HTML,
     asked: gr.Textbox,
-) -> None:
-    """Connect the form.
+) -> "ForkEvents":
+    """Connect the form; who opens a run fills it.
 
     Args:
         panel: the form.
@@ -56,16 +56,16 @@ def wire(
         line: the line on the Ask tab.
         asked: the run that the Ask tab shows.
     """
-    events = _Events(panel, startup, show, tabs)
+    events = ForkEvents(panel, startup, show, tabs)
     quiet: dict[str, Any] = {"show_progress": "hidden", "api_visibility": "private"}
     form = [panel.note, panel.frame, *panel.inputs]
-    run_id.change(events.fill, run_id, form, **quiet)
     act.input(events.wish, [act, run_id], form, trigger_mode="multiple", **quiet)
     panel.run.click(events.run, [run_id, *panel.inputs], [panel.note, show, tabs], **quiet)
     asked.change(events.line, asked, line, **quiet)
+    return events
 
 
-class _Events:
+class ForkEvents:
     """The listeners."""
 
     def __init__(self, panel: ForkPanel, startup: Startup, show: gr.Textbox, tabs: gr.Tabs) -> None:
@@ -74,19 +74,17 @@ class _Events:
         self._show = show
         self._tabs = tabs
 
-    def fill(self, request: gr.Request, run_id: object) -> Updates:
+    def filled(self, who: Visitor, run_id: str) -> Updates:
         """Another run is opened: the form says how that was run."""
-        trace = self._trace(request, run_id)
-        if trace is None:
-            return self._nothing()
-        return self._filled(form_of(trace, self._startup.settings))
+        trace = self._trace(who, run_id)
+        return self._filled(form_of(trace, self._startup.settings)) if trace else {}
 
     def wish(self, request: gr.Request, message: str, run_id: object) -> Updates:
         """Settings that were tried out on the stored scores."""
         act = acts.parse(message)
         if act is None or act.action != WISH or act.id != run_id:
             return self._nothing()
-        trace = self._trace(request, run_id)
+        trace = self._trace(self._who(request), run_id)
         if trace is None:
             return self._nothing()
         form = wished(form_of(trace, self._startup.settings), _read(act.value))
@@ -133,16 +131,18 @@ class _Events:
 
     def line(self, request: gr.Request, run_id: object) -> str:
         """Where the run on the Ask tab comes from."""
-        trace = self._trace(request, run_id)
+        trace = self._trace(self._who(request), run_id)
         return trace_cards.fork_line(trace.run_id, trace.parent) if trace else ""
 
-    def _trace(self, request: gr.Request, run_id: object) -> Trace | None:
+    def _who(self, request: gr.Request) -> Visitor:
+        return visitor_of(request, self._startup.settings)
+
+    def _trace(self, who: Visitor, run_id: object) -> Trace | None:
         """A run as this visitor may see it; None if they may not, or there is none yet."""
         if not (isinstance(run_id, str) and run_id and self._startup.state.ready):
             return None
-        parts = self._startup.parts
         try:
-            return parts.history.trace(visitor_of(request, parts.settings), run_id)
+            return self._startup.parts.history.trace(who, run_id)
         except SpecragError:
             return None
 

@@ -18,6 +18,7 @@ from specrag.ui import cards
 from specrag.ui.tabs import detail, fork, fork_events
 from specrag.ui.tabs.ask import AskTab
 from specrag.ui.tabs.fork import ForkPanel
+from specrag.ui.tabs.fork_events import ForkEvents
 from specrag.ui.tabs.traces_desk import Values, View
 from specrag.ui.tabs.traces_events import TAB, Events
 from specrag.ui.tabs.traces_files import RunFiles
@@ -34,7 +35,7 @@ _DOWNLOAD: Final = """(token) => {
   const link = () => document.querySelector("#sr-trace-export a, a#sr-trace-export, #sr-trace-export");
   if (token) setTimeout(() => link()?.click(), 200);
 }"""
-_OTHERS: Final = ("place", "fork", "detail", "comment", "save")
+_OTHERS: Final = ("place", "fork", "detail", "save")
 """What no act writes to."""
 _WAIT_S: Final = 0.5
 _ID_LENGTH: Final = 40
@@ -140,9 +141,8 @@ def wire(  # noqa: PLR0917 - the page's parts, each of another type
     page: gr.Blocks, tab: TracesTab, startup: Startup, act: gr.Textbox, asking: AskTab, place: Place
 ) -> None:
     """Connect the tab's events."""
-    _Wiring(tab, startup, place.tabs).wire(page, act)
     detail.wire(page, tab.detail, startup, act, tab.run_id)
-    fork_events.wire(
+    forking = fork_events.wire(
         tab.fork,
         startup,
         act,
@@ -152,14 +152,16 @@ def wire(  # noqa: PLR0917 - the page's parts, each of another type
         line=place.line,
         asked=asking.run_id,
     )
+    _Wiring(tab, startup, place.tabs, forking).wire(page, act)
 
 
 class _Wiring:
     """Gradio's side of every event: inputs become a desk, values become updates."""
 
-    def __init__(self, tab: TracesTab, startup: Startup, tabs: gr.Tabs) -> None:
+    def __init__(self, tab: TracesTab, startup: Startup, tabs: gr.Tabs, forking: ForkEvents) -> None:
         self._tab = tab
         self._tabs = tabs
+        self._fork = forking
         self._startup = startup
         self._files = RunFiles(startup)
         self._events = Events(startup, self._files.acts)
@@ -179,9 +181,6 @@ class _Wiring:
         tab.wanted.input(self._search, where, trigger_mode="always_last", **quiet)
         gr.on([tab.save.click, tab.comment.submit], self._comment, [tab.comment, *where], **quiet)
         tab.run_id.change(None, tab.run_id, None, js=_REMEMBER, api_visibility="private")
-        tab.run_id.change(
-            self._comment_of, tab.run_id, tab.comment, show_progress="hidden", api_visibility="private"
-        )
         tab.import_.upload(self._import, [tab.import_, *where], **quiet)
         tab.exported.change(None, tab.exported, None, js=_DOWNLOAD, api_visibility="private")
         tab.show.change(None, tab.show, None, js=fork.SHOW, api_visibility="private")
@@ -196,7 +195,7 @@ class _Wiring:
             yield update
         desk = self._events.desk(inputs, request)
         view, values = await asyncio.to_thread(self._events.linked, desk, run_id)
-        yield self._updates(view, {**values, "tab": TAB})
+        yield self._updates(view, values)
 
     async def _look(self, request: gr.Request, *inputs: Any) -> AsyncGenerator[Updates]:
         async for update in self._starting():
@@ -219,19 +218,14 @@ class _Wiring:
 
     def _import(self, request: gr.Request, file: object, *inputs: Any) -> Updates:
         outcome = self._files.take(self._events.desk(inputs, request), file)
-        view, values = self._events.draw(outcome.desk, outcome.message)
-        return self._updates(view, values | dict(outcome.values))
+        return self._updates(*self._events.imported(outcome))
 
     def _comment(self, request: gr.Request, text: object, *inputs: Any) -> Updates:
         return self._updates(*self._events.comment(self._events.desk(inputs, request), text))
 
-    def _comment_of(self, request: gr.Request, run_id: object) -> str:
-        """What was said of the opened run; told once, so that nothing takes away what is being typed."""
-        return self._events.comment_of(self._events.desk(("", "", False, None), request), run_id)
-
     def _outputs(self) -> list[Any]:
         mine = (name for name in TracesTab.__slots__ if name not in _OTHERS)
-        return [*(getattr(self._tab, name) for name in mine), self._tabs]
+        return [*(getattr(self._tab, name) for name in mine), *self._tab.fork.filled, self._tabs]
 
     def _nothing(self) -> Updates:
         """An answer that changes nothing; Gradio takes none at all for one that empties the page."""
@@ -242,6 +236,8 @@ class _Wiring:
         for name, value in values.items():
             if name == "tab":
                 updates[self._tabs] = gr.Tabs(selected=value)
+            elif name == "fill":
+                updates |= self._fork.filled(*value)
             else:
                 updates[getattr(self._tab, name)] = gr.update(value=value)
         return updates

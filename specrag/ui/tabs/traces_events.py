@@ -101,7 +101,15 @@ class Events:
 
     def linked(self, desk: Desk, run_id: str) -> tuple[View, Values]:
         """A run that is opened by its address."""
-        return self.draw(desk.turned(run_id=run_id, opened=True, pair=None))
+        desk = desk.turned(run_id=run_id, opened=True, pair=None)
+        view, values = self.draw(desk)
+        return view, {**values, **self._afresh(desk), "tab": TAB}
+
+    def imported(self, outcome: Outcome) -> tuple[View, Values]:
+        """What has come of a file."""
+        view, values = self.draw(outcome.desk, outcome.message)
+        afresh = self._afresh(outcome.desk) if view.opened else {}
+        return view, {**values, **afresh, **outcome.values}
 
     def comment(self, desk: Desk, text: object) -> tuple[View, Values]:
         """A comment joins the rating of the opened run."""
@@ -115,21 +123,23 @@ class Events:
             return self.draw(desk, cards.notice("error", str(error)))
         return self.draw(desk, cards.notice("success", "The comment was saved."))
 
-    def comment_of(self, desk: Desk, run_id: object) -> str:
-        """What was said of a run, if anything."""
-        if not (isinstance(run_id, str) and run_id and self._startup.state.ready):
-            return ""
-        try:
-            return self._history.summary(desk.who, run_id).comment
-        except SpecragError:
-            return ""
-
     # Looking
 
     def _open(self, desk: Desk, act: acts.Act) -> Outcome:
         self._history.check_readable(desk.who, act.id)
         desk = desk.turned(run_id=act.id, opened=True, pair=None)
-        return Outcome(desk=desk, values={"tab": TAB})
+        return Outcome(desk=desk, values={"tab": TAB, **self._afresh(desk)})
+
+    def _afresh(self, desk: Desk) -> Values:
+        """What is sent only when another run is opened, since people change it afterwards."""
+        run_id = desk.view.run_id
+        return {"comment": self._comment_of(desk, run_id), "fill": (desk.who, run_id)}
+
+    def _comment_of(self, desk: Desk, run_id: str) -> str:
+        try:
+            return self._history.summary(desk.who, run_id).comment
+        except SpecragError:  # it goes on, or is none of theirs
+            return ""
 
     def _follow(self, desk: Desk, act: acts.Act) -> Outcome:
         """Show a run that goes on where runs are followed."""
