@@ -171,6 +171,14 @@ async def test_multihop_shares_what_its_first_hop_found(store: ChromaStore) -> N
     assert given_of(parent).passages == parent.passages[:2]
 
 
+@pytest.mark.parametrize("name", ["", "../traces", "a\x00b", "x" * 5000])
+async def test_a_collection_of_any_name_does_no_harm(store: ChromaStore, parent: Trace, name: str) -> None:
+    """A trace from outside names whatever it likes, and a page leaves out what its visitor may not ask."""
+    child = await run(made(store), replace(fork(parent, "partition"), collection=name))
+    assert child.status == "done"
+    assert child.subsets == parent.subsets
+
+
 def test_another_question_is_asked_from_the_start_only(parent: Trace) -> None:
     assert fork(parent, "retrieve", question="How heavy is it?").question == "How heavy is it?"
     with pytest.raises(UsageError, match="Another question needs other passages"):
