@@ -64,17 +64,17 @@ def _disputed(visitor: Visitor) -> None:
     if visitor.page.locator("#sr-tour[open]").count():
         visitor.page.keyboard.press("Escape")
     visitor.open(run=RUN)
-    expect(visitor.answer.locator(".sr-disputed")).to_be_visible()
+    expect(visitor.answer.locator(".sr-disputed")).to_be_visible(timeout=PATIENCE_MS)
 
 
 def _coloured(visitor: Visitor) -> None:
     visitor.page.locator("#sr-colour label").nth(1).click()
-    expect(visitor.board.locator(".sr-token").first).to_be_visible()
+    expect(visitor.board.locator(".sr-token").first).to_be_visible(timeout=PATIENCE_MS)
 
 
 def _viewer(visitor: Visitor) -> None:
     visitor.answer.locator(".sr-cite").first.click()
-    expect(visitor.page.locator("#sr-viewer mark").first).to_be_visible()
+    expect(visitor.page.locator("#sr-viewer .sr-leaf-text mark").first).to_be_visible(timeout=PATIENCE_MS)
 
 
 def _presented(visitor: Visitor) -> None:
@@ -86,11 +86,13 @@ def _presented(visitor: Visitor) -> None:
 def _traces(visitor: Visitor) -> None:
     visitor.page.locator("#sr-present-leave").click()
     _tab(visitor, "Traces")
-    expect(visitor.page.locator('[data-sr-action="run-open"]').first).to_be_visible()
+    expect(visitor.page.locator('#sr-runs [data-sr-action="run-open"]').first).to_be_visible(
+        timeout=PATIENCE_MS
+    )
 
 
 def _opened(visitor: Visitor) -> None:
-    visitor.page.locator('[data-sr-action="run-open"]').first.click()
+    visitor.page.locator('#sr-runs [data-sr-action="run-open"]').first.click()
     expect(visitor.page.locator("#sr-detail .sr-card").first).to_be_visible(timeout=PATIENCE_MS)
 
 
@@ -100,7 +102,7 @@ def _detail(part: str) -> Callable[[Visitor], None]:
     def reach(visitor: Visitor) -> None:
         tab = visitor.page.locator("#sr-detail-tabs").get_by_role("tab", name=part, exact=True)
         tab.click()
-        expect(tab).to_have_attribute("aria-selected", "true")
+        expect(tab).to_have_attribute("aria-selected", "true", timeout=PATIENCE_MS)
 
     return reach
 
@@ -111,7 +113,7 @@ def _compare(visitor: Visitor) -> None:
 
 def _documents(visitor: Visitor) -> None:
     _tab(visitor, "Documents")
-    expect(visitor.rows.first).to_be_visible()
+    expect(visitor.rows.first).to_be_visible(timeout=PATIENCE_MS)
 
 
 def _tab(visitor: Visitor, name: str) -> None:
