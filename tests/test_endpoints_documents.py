@@ -119,6 +119,46 @@ def test_nothing_is_deleted_if_one_is_missing(client: Client, collection: str, n
     assert client.predict(collection, api_name="/documents_status")[0]["state"] == "ready"
 
 
+def test_the_text_of_a_document_is_read(client: Client, collection: str, note: Path) -> None:
+    client.predict([handle_file(note)], collection, api_name="/add_documents")
+    (state,) = _ended(client, collection)
+    (chunk,) = client.predict(state["document_id"], collection, api_name="/document")
+    assert "Bartleby" in chunk["text"]
+    with pytest.raises(AppError):
+        client.predict("nothing", collection, api_name="/document")
+
+
+def test_a_file_that_failed_is_tried_again_and_put_away(
+    client: Client, collection: str, tmp_path: Path
+) -> None:
+    broken = tmp_path / "broken.pdf"
+    broken.write_bytes(b"%PDF-1.7 nothing")
+    client.predict([handle_file(broken)], collection, api_name="/add_documents")
+    (state,) = _ended(client, collection)
+    assert (state["state"], state["retryable"]) == ("failed", True)
+    assert client.predict([state["id"]], collection, api_name="/retry_documents") == 1
+    assert [again["state"] for again in _ended(client, collection)] == ["failed"]
+    assert client.predict([state["id"], "nothing"], collection, api_name="/dismiss_documents") == 1
+    assert client.predict(collection, api_name="/documents_status") == []
+
+
+def test_a_collection_leaves_as_a_file_and_comes_back(
+    client: Client, home: Path, collection: str, note: Path
+) -> None:
+    client.predict([handle_file(note)], collection, api_name="/add_documents")
+    _ended(client, collection)
+    file = client.predict(collection, api_name="/export_collection")
+    path = Path(file["path"] if isinstance(file, dict) else file)
+    assert path.read_bytes().startswith(b"PK")
+    made = client.predict(handle_file(path), "Come back", api_name="/import_collection")
+    assert (made["title"], made["documents"]) == ("Come back", 1)
+    (passage,) = client.predict("Who nests?", "Come back", api_name="/search")["passages"]
+    assert "Bartleby" in passage["text"]
+    client.predict("Come back", api_name="/delete_collection")
+    with pytest.raises(AppError, match="Files are uploaded with the call"):
+        client.predict({"path": "/etc/hostname"}, api_name="/import_collection")
+
+
 def test_a_collection_is_made_changed_indexed_anew_and_deleted(client: Client) -> None:
     made = client.predict("First title", api_name="/create_collection")["name"]
     changed = client.predict(made, title="Second title", description="Of 2026", api_name="/change_collection")

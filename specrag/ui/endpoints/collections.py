@@ -5,6 +5,8 @@ from typing import Any, Final
 
 from specrag.build import Parts
 from specrag.library.visitors import Visitor
+from specrag.ui.endpoints.documents import uploaded
+from specrag.ui.tabs.exports import exported
 
 
 def collections(parts: Parts, who: Visitor) -> list[dict[str, Any]]:
@@ -49,6 +51,31 @@ def reindex_collection(parts: Parts, who: Visitor, collection: str) -> dict[str,
     return asdict(parts.library.shelf(who, name))
 
 
+def export_collection(parts: Parts, who: Visitor, collection: str) -> dict[str, Any]:
+    """A collection as one file, with its vectors and the files that it was read from.
+
+    Example: `Client(url).predict("My papers", api_name="/export_collection")["path"]`.
+    """
+    path = exported(parts.library, who, parts.library.shelf(who, parts.library.find(who, collection)))
+    return {"path": str(path), "orig_name": path.name, "meta": {"_type": "gradio.FileData"}}
+
+
+def import_collection(
+    parts: Parts, who: Visitor, file: dict[str, Any], title: str | None = None
+) -> dict[str, Any]:
+    """Make a collection of a file that was exported, of this program or of another one.
+
+    Example: `Client(url).predict(handle_file("My-papers.zip"), api_name="/import_collection")["name"]`.
+
+    Without `title` it is called as the file says.
+    """
+    path = uploaded(file)
+    try:
+        return asdict(parts.library.import_(who, path, title=title))
+    finally:
+        path.unlink(missing_ok=True)
+
+
 def delete_collection(parts: Parts, who: Visitor, collection: str) -> int:
     """Delete a collection with all of its documents; returns how many there were.
 
@@ -62,5 +89,7 @@ ENDPOINTS: Final = (
     create_collection,
     change_collection,
     reindex_collection,
+    export_collection,
+    import_collection,
     delete_collection,
 )

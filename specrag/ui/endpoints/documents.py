@@ -43,7 +43,7 @@ def add_documents(  # noqa: PLR0917 - gradio passes what a program names
     """
     if not 1 <= len(files) <= MOST_FILES:
         raise UsageError(f"1 to {MOST_FILES} files can be added at once, and there are {len(files)}.")
-    paths = [_uploaded(file) for file in files]
+    paths = [uploaded(file) for file in files]
     try:
         name = _place(parts, who, collection)
         parts.library.check_writable(who, name)
@@ -69,6 +69,44 @@ def documents_status(parts: Parts, who: Visitor, collection: str | None = None) 
     return [_told(job) for job in parts.jobs.jobs(name)]
 
 
+def document(
+    parts: Parts, who: Visitor, document_id: str, collection: str = "sample"
+) -> list[dict[str, Any]]:
+    """The text of a document, in the chunks that it was cut into, with page and section.
+
+    Example: `Client(url).predict("0123456789abcdef", "My papers", api_name="/document")[0]["text"]`.
+    """
+    name = parts.library.find(who, collection)
+    parts.store.document(name, document_id)
+    return [asdict(chunk) for chunk in parts.store.chunks(name, document_id)]
+
+
+def retry_documents(
+    parts: Parts, who: Visitor, ids: list[str], collection: str | None = None, password: str = ""
+) -> int:
+    """Read files again that have failed or were cancelled; returns how many.
+
+    Example: `Client(url).predict(["0123456789ab"], password="secret", api_name="/retry_documents")`.
+
+    `ids` are those of `/documents_status`; a file whose state has `retryable` is still here.
+    """
+    found = _jobs(parts, who, ids, collection)
+    for job in found:
+        parts.jobs.retry(job.id, password=password or None)
+    return len(found)
+
+
+def dismiss_documents(parts: Parts, who: Visitor, ids: list[str], collection: str | None = None) -> int:
+    """Take files that have ended off the list of `/documents_status`; returns how many were found.
+
+    Example: `Client(url).predict(["0123456789ab"], api_name="/dismiss_documents")`.
+    """
+    found = _jobs(parts, who, ids, collection)
+    for job in found:
+        parts.jobs.dismiss(job.id)
+    return len(found)
+
+
 def cancel_documents(parts: Parts, who: Visitor, ids: list[str], collection: str | None = None) -> int:
     """Stop files that are on their way into a collection; returns how many were found.
 
@@ -76,11 +114,9 @@ def cancel_documents(parts: Parts, who: Visitor, ids: list[str], collection: str
 
     `ids` are those of `/documents_status`.
     """
-    name = _place(parts, who, collection)
-    parts.library.check_writable(who, name)
-    found = [job.id for job in parts.jobs.jobs(name) if job.id in set(ids)]
+    found = _jobs(parts, who, ids, collection)
     for job in found:
-        parts.jobs.cancel(job)
+        parts.jobs.cancel(job.id)
     return len(found)
 
 
@@ -102,12 +138,28 @@ def delete_documents(parts: Parts, who: Visitor, ids: list[str], collection: str
     return len(set(ids))
 
 
-ENDPOINTS: Final = (documents, add_documents, documents_status, cancel_documents, delete_documents)
+ENDPOINTS: Final = (
+    documents,
+    document,
+    add_documents,
+    documents_status,
+    cancel_documents,
+    retry_documents,
+    dismiss_documents,
+    delete_documents,
+)
 
 
 def _place(parts: Parts, who: Visitor, collection: str | None) -> str:
     """The name of a collection; that of somebody's first one if none is named."""
     return parts.library.default(who) if collection is None else parts.library.find(who, collection)
+
+
+def _jobs(parts: Parts, who: Visitor, ids: list[str], collection: str | None) -> list[JobState]:
+    """The uploads of these ids into a collection that they may change."""
+    name = _place(parts, who, collection)
+    parts.library.check_writable(who, name)
+    return [job for job in parts.jobs.jobs(name) if job.id in set(ids)]
 
 
 def _submitted(
@@ -126,7 +178,7 @@ def _told(job: JobState) -> dict[str, Any]:
     return {name: value for name, value in asdict(job).items() if name != "owner"}
 
 
-def _uploaded(file: dict[str, Any]) -> Path:
+def uploaded(file: dict[str, Any]) -> Path:
     """Where gradio has put a file that came with this call.
 
     A program can write any path into its request, and gradio looks only at what says that it is a file.
