@@ -1,5 +1,6 @@
 """Endpoints of the history: find, read, rate, share, export, import and delete runs."""
 
+import asyncio
 from dataclasses import asdict
 from typing import Any, Final, Literal
 
@@ -58,7 +59,7 @@ async def stop_run(parts: Parts, who: Visitor, run_id: str) -> bool:
 
     Example: `Client(url).predict("1c0ffee15bad", api_name="/stop_run")`.
     """
-    parts.history.check_own(who, run_id)
+    await asyncio.to_thread(parts.history.check_own, who, run_id)
     return await parts.runs.stop(run_id)
 
 
