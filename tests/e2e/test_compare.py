@@ -69,11 +69,13 @@ def compare(page: Page, question: str, *more: str, without: str = "") -> None:
     page.wait_for_url(re.compile("compare="))
 
 
-def test_a_race_is_followed_over_a_reload_and_ends_with_its_numbers(page: Page, server: Server) -> None:
+def test_a_race_is_followed_over_a_reload_and_ends_with_its_numbers(visitor: Visitor, server: Server) -> None:
     """The whole way, with the two pipelines that this program is about."""
+    page = visitor.page
+    at_compare(page)
     compare(page, QUESTION)
     expect(status(page)).to_have_text(re.compile("^Running 1 of 2"), timeout=PATIENCE_MS)
-    page.reload()
+    visitor.reload()
     expect(page.get_by_role("tab", name="Compare", exact=True)).to_have_attribute("aria-selected", "true")
     expect(page.locator("#sr-compare-question textarea")).to_have_value(QUESTION)
     expect(page.locator("#sr-compare-stop")).to_be_enabled()

@@ -198,13 +198,14 @@ def wire(
     tab.question.submit(**starting)
     tab.stop.click(events.stop, tab.comparison, None, **quiet)
     act.input(events.act, [act, tab.comparison], events.live, trigger_mode="multiple", **quiet)
-    look = [tab.question, asking.question, asking.collection, tab.collection, tab.comparison]
+    look = [tab.question, asking.question, asking.collection, tab.collection]
     tab.place.select(events.look, [*look, *asking.how.inputs], events.looked, **quiet)
     tab.comparison.change(None, tab.comparison, None, js=_REMEMBER, api_visibility="private")
     results = Results(startup, tab)
     tab.ended.change(results.numbers, [tab.ended, *tab.prices], results.outputs, **quiet)
     gr.on(
-        [tab.kind.input, *(box.input for box in (*tab.tokens, tab.machine))],
+        # their input event knows nothing of what is pasted or erased
+        [tab.kind.input, *(box.change for box in (*tab.tokens, tab.machine))],
         results.price,
         [tab.ended, *tab.prices],
         [tab.table, tab.price_message],

@@ -52,7 +52,7 @@ class Events:
         self._tab = tab
         self._tabs = tabs
         self._turns = itertools.count(1)
-        self._latest: OrderedDict[str, int] = OrderedDict()
+        self._latest: OrderedDict[str, tuple[int, str]] = OrderedDict()
         """What each open page was last asked to show; whatever it followed before ends by itself."""
 
     @property
@@ -139,14 +139,13 @@ class Events:
             return
         yield await self._delete(request, act.id, shown=str(shown))
 
-    async def look(  # noqa: PLR0917 - gradio passes the inputs in their order
+    async def look(
         self,
         request: gr.Request,
         question: object,
         asked: object,
         asked_of: object,
         collection: object,
-        shown: object,
         *how: Any,
     ) -> Updates:
         """The tab was opened: its collections, its recent comparisons, and the question that was asked."""
@@ -154,13 +153,14 @@ class Events:
         if not self._startup.state.ready:
             return {self._tab.how: line}
         who, parts = self._who(request), self._startup.parts
+        _, shown = self._latest.get(str(request.session_hash), (0, ""))
         shelves = await asyncio.to_thread(parts.library.collections, who)
         names = {shelf.name for shelf in shelves}
         taken = not (question or shown)
         kept = next((name for name in ((asked_of,) if taken else ()) + (collection,) if name in names), None)
         update: Updates = {
             self._tab.how: line,
-            self._tab.recent: await self._recent(who, str(shown)),
+            self._tab.recent: await self._recent(who, shown),
             self._tab.collection: gr.update(
                 choices=[(shelf.title, shelf.name) for shelf in shelves], value=kept or shelves[0].name
             ),
@@ -171,7 +171,7 @@ class Events:
 
     async def _follow(self, request: gr.Request, identity: str, *, opened: bool) -> AsyncGenerator[Updates]:
         """Updates until the comparison has ended, or the page shows another one."""
-        session, turn = str(request.session_hash), next(self._turns)
+        session, turn = str(request.session_hash), (next(self._turns), identity)
         self._remember(session, turn)
         who, tab = self._who(request), self._tab
         sent: Updates = {}
@@ -223,7 +223,7 @@ class Events:
         gone = identity == shown
         update: Updates = {self._tab.recent: await self._recent(who, "" if gone else shown)}
         if gone:
-            self._remember(str(request.session_hash), next(self._turns))
+            self._remember(str(request.session_hash), (next(self._turns), ""))
             update |= self._empty()
         return update
 
@@ -249,7 +249,7 @@ class Events:
     async def _recent(self, who: "Visitor", shown: str) -> str:
         return cards.recent(await self._comparisons.recent(who), shown)
 
-    def _remember(self, session: str, turn: int) -> None:
+    def _remember(self, session: str, turn: tuple[int, str]) -> None:
         self._latest[session] = turn
         self._latest.move_to_end(session)
         while len(self._latest) > _PAGES:
