@@ -118,6 +118,18 @@ CHANGES: dict[str, tuple[Callable[[Document], Any], str]] = {
     "token after years": (lambda d: d["drafts"][0]["tokens"][0].update(at_ms=1e14), "months after"),
     "run of years": (lambda d: d.update(elapsed_ms=1e300), "months after"),
     "token above 1": (lambda d: d["drafts"][0]["tokens"][0].update(logprob=3), "above 0"),
+    "token of minus infinity": (
+        lambda d: d["drafts"][0]["tokens"][0].update(logprob=-1e300),
+        "below -1,000,000",
+    ),
+    "sum that overflows": (lambda d: d["drafts"][0]["log_sums"].update(answer=1e308), "sum of log"),
+    "sum that underflows": (lambda d: d["drafts"][0]["log_sums"].update(answer=-1e308), "sum of log"),
+    "passage off the map": (
+        lambda d: d.update(spots=[{"passage_id": "p1", "x": 9e99, "y": 0}]),
+        "outside its map",
+    ),
+    "endless question": (lambda d: d.update(question="why " * 30_000), "question is longer"),
+    "endless text": (lambda d: d["passages"][0].update(text="x" * 2_000_000), "text of 2,000,000"),
     "a million tokens": (lambda d: d["drafts"][0].update(tokens=[TOKEN] * 1_000_000), "32 MB"),
     "6,000 tokens": (lambda d: d["drafts"][0].update(tokens=[TOKEN] * 6000), "6,000 tokens"),
     "long tokens": (lambda d: d["drafts"][0]["tokens"][0].update(text="x" * 300_000), "characters"),

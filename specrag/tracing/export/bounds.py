@@ -17,6 +17,8 @@ VALUES: Final = 2_000_000
 """Of any kind, in the whole file."""
 ITEMS: Final = 100_000
 """In one list or object."""
+LETTERS: Final = 1_000_000
+"""In one text; the longest is a prompt that fills a model's context."""
 WHOLE: Final = 2**53
 """The largest whole number that every reader of JSON keeps."""
 
@@ -60,6 +62,8 @@ def _check(value: Any) -> None:
             raise TraceError("This file holds a number that is too large for a run.")
         case int() if abs(value) > WHOLE:
             raise TraceError("This file holds a number that is too large for a run.")
+        case str() if len(value) > LETTERS:
+            raise TraceError(f"This file holds a text of {len(value):,} characters; a run has shorter ones.")
         case dict() | list() if len(value) > ITEMS:
             raise TraceError(f"This file holds a list of {len(value):,} items; a run has {ITEMS:,} at most.")
         case _:

@@ -35,6 +35,10 @@ _LATEST_MS: Final = 1e10
 """Four months; nobody waits so long, and nanoseconds of it still are a whole number everywhere."""
 _ROUNDING: Final = 0.01
 """A log-probability may lie above 0 by what a model rounds."""
+_LEAST: Final = -1e6
+"""Far below any log-probability; servers cut at -9999."""
+_QUESTION: Final = 100_000
+"""Characters; the settings allow no more."""
 
 
 def check_sound(trace: Trace) -> None:
@@ -48,7 +52,10 @@ def check_sound(trace: Trace) -> None:
     _check_times(trace)
     _check_spans(trace.spans)
     _check_numbers(trace)
+    _check_sums(trace)
     _check_places(trace)
+    if max(len(trace.question), len(trace.rewritten or "")) > _QUESTION:
+        _refuse(f"its question is longer than {_QUESTION:,} characters")
 
 
 def check_tokens(tokens: Iterable[tuple[str, float]], *, of: str) -> None:
@@ -60,8 +67,8 @@ def check_tokens(tokens: Iterable[tuple[str, float]], *, of: str) -> None:
     count = letters = 0
     for text, logprob in tokens:
         count, letters = count + 1, letters + len(text)
-        if logprob > _ROUNDING:
-            _refuse(f"a token of {of} has a log-probability above 0")
+        if not _LEAST <= logprob <= _ROUNDING:
+            _refuse(f"a token of {of} has a log-probability above 0 or below {_LEAST:,.0f}")
     if count > TOKENS:
         _refuse(f"{of} has {count:,} tokens, and {TOKENS:,} are the most")
     if letters > LETTERS:
@@ -162,6 +169,21 @@ def _check_numbers(trace: Trace) -> None:
         _refuse("a margin, agreement or confidence is not between 0 and 1")
     if min(_counts(trace), default=0) < 0:
         _refuse("a count is below 0")
+
+
+def _check_sums(trace: Trace) -> None:
+    """Sums of log-probabilities, of which somebody will take the exponential."""
+    for number, draft in enumerate(trace.drafts, 1):
+        sums = draft.log_sums
+        for total, tokens in (
+            (sums.rationale, sums.rationale_tokens),
+            (sums.answer, sums.answer_tokens),
+            (sums.self_containment, sums.self_containment_tokens),
+        ):
+            if total is not None and not _LEAST * TOKENS <= total <= _ROUNDING * max(1, tokens):
+                _refuse(f"a sum of log-probabilities of draft {number} is above 0 or far too small")
+    if any(max(abs(spot.x), abs(spot.y)) > 1 + _ROUNDING for spot in trace.spots):
+        _refuse("a passage lies outside its map")
 
 
 def _scores(scores: Scores) -> Iterator[tuple[str, float | None]]:
