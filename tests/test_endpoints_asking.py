@@ -1,6 +1,7 @@
 """What a program asks: the same checks as on the page, and one sentence for whatever cannot be."""
 
 import json
+import re
 from collections.abc import Iterator
 from typing import Any
 
@@ -10,7 +11,8 @@ from gradio_client.exceptions import AppError
 
 from specrag.tracing.codec import from_json
 from specrag.tracing.trace import Trace
-from tests.api_page import ANSWER, QUESTION, serving
+from specrag.ui.endpoints import again, asking, collections, documents, runs
+from tests.api_page import ANSWER, QUESTION, ROOT, serving
 
 
 @pytest.fixture(scope="module")
@@ -111,3 +113,10 @@ def test_every_endpoint_has_types_and_an_example(client: Client) -> None:
         assert f'api_name="{name}")' in endpoint["description"], name
         assert all(argument["type"] for argument in endpoint["parameters"]), name
         assert all(returned["type"] for returned in endpoint["returns"]), name
+
+
+def test_the_documentation_names_every_endpoint() -> None:
+    text = (ROOT / "docs" / "programs.md").read_text(encoding="utf-8")
+    named = set(re.findall(r"`/(\w+)`", text)) - {"mcp"}
+    topics = (asking, runs, again, documents, collections)
+    assert named == {function.__name__ for topic in topics for function in topic.ENDPOINTS}
