@@ -64,7 +64,7 @@ class Events:
             trace = self._trace(run_id, request)
         except SpecragError as error:
             return _nothing(cards.notice("error", str(error)))
-        return (*_parts(trace), *_settings_of(trace), _card_of(trace))
+        return opened(trace)
 
     def film(self, run_id: str, request: gr.Request) -> str:
         """The pictures of the replay, when its player asks for them."""
@@ -129,6 +129,11 @@ class Events:
     def _check(self) -> None:
         if not self._startup.state.ready:
             raise SpecragError(self._startup.state.message)
+
+
+def opened(trace: Trace) -> tuple[Any, ...]:
+    """A run with all its parts, in the order of `Detail.shown`."""
+    return (*_parts(trace), *_settings_of(trace), _card_of(trace))
 
 
 def _parts(trace: Trace) -> tuple[Any, ...]:
