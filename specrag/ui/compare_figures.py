@@ -19,15 +19,15 @@ if TYPE_CHECKING:
 COMMON: Final = "finding (common)"
 _LOOKS: Final[dict[PhaseKind, tuple[float, str]]] = {
     "find": (0.3, "/"),
-    "weigh": (0.3, "|"),
-    "divide": (0.45, "x"),
+    "weigh": (0.25, "."),
+    "divide": (0.45, "|"),
     "read": (0.4, ""),
     "note": (0.75, "\\"),
     "write": (1.0, ""),
-    "verify": (0.8, "."),
+    "verify": (0.8, "-"),
     "other": (0.15, ""),
 }
-"""Opacity and pattern of each step."""
+"""Opacity and pattern of each step, as compare.css has them for the race: one key serves both."""
 
 
 def stacked(race: Race) -> "Figure | None":
@@ -82,19 +82,12 @@ def _layout(axis: tuple[float, ...], bars: int) -> dict[str, Any]:
         "template": "none",
         "barmode": "stack",
         "bargap": 0.35,
-        "height": 150 + 44 * bars,
+        "height": 60 + 44 * bars,
         "margin": {"l": 8, "r": 16, "t": 8, "b": 40},
         "paper_bgcolor": "rgba(0,0,0,0)",
         "plot_bgcolor": "rgba(0,0,0,0)",
         "font": {"color": theme.PLOT_TEXT, "size": 13, "family": "ui-sans-serif, system-ui, sans-serif"},
-        "legend": {
-            "orientation": "h",
-            "y": 1.02,
-            "yanchor": "bottom",
-            "x": 0,
-            "traceorder": "normal",
-            "font": {"size": 12},
-        },
+        "showlegend": False,
         "hoverlabel": {"align": "left"},
         "xaxis": {
             "gridcolor": "rgba(122,130,139,0.25)",
