@@ -1,17 +1,22 @@
 """Spans for Phoenix, Langfuse and others: one tree, sound ids and times, and OpenInference's own words."""
 
 import json
+from contextlib import aclosing
 from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any
 
 import pytest
 
+from specrag.build import PIPELINES
+from specrag.models.scripted import ScriptedModel
+from specrag.pipelines.base import Request
 from specrag.tracing.export.openinference import OtelSpan, spans_of
 from specrag.tracing.export.otlp import to_json, to_request
 from specrag.tracing.trace import Trace, fold
-from specrag.types import Parent, Prompt, Span
+from specrag.types import Exchange, Parent, PipelineName, Prompt, Span
 from tests.golden.record import events as golden_events
+from tests.toys import filled_store, tools
 from tests.ui_runs import MULTIHOP, RUNS, STANDARD
 from tests.ui_traces import CANCELLED, FAILED, HOSTILE_TRACE, SELECTED, STATES
 
@@ -169,3 +174,24 @@ def _plain(attributes: list[dict[str, Any]]) -> dict[str, Any]:
 
 def _sent(attributes: Any) -> dict[str, Any]:
     return {one.key: getattr(one.value, one.value.WhichOneof("value")) for one in attributes}
+
+
+@pytest.mark.parametrize("name", ["speculative", "standard", "drafter"])
+@pytest.mark.parametrize("options", [{}, {"threshold": 1.0}, {"decision": "synthesise"}, {"eager": True}])
+async def test_each_step_has_its_tokens_and_none_are_told_twice(
+    name: PipelineName, options: dict[str, Any]
+) -> None:
+    """A follow-up too, whose rewriting once was counted as the answer's."""
+    store = filled_store()
+    model = ScriptedModel(
+        lambda _: {"rationale": " It holds 640.", "answer": " 640 watt-hours", "query": " c d"}
+    )
+    made = PIPELINES[name](tools(store, model, drafts=3, **options))
+    earlier = (Exchange(question="How heavy is the battery?", answer="3.4 kilograms"),)
+    request = Request(question="How much does it hold?", collection="documents", earlier=earlier)
+    async with aclosing(made.run(request)) as events:
+        trace = fold([event async for event in events])
+    store.close()
+    for count, written in (("prompt", "prompt_tokens"), ("completion", "completion_tokens")):
+        told = sum(int(span.attributes.get(f"llm.token_count.{count}", 0)) for span in spans_of(trace))
+        assert told == getattr(trace.usage.drafter, written) + getattr(trace.usage.verifier, written)

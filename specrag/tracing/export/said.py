@@ -10,7 +10,7 @@ from dataclasses import fields
 from typing import Any, Final
 
 from specrag.tracing.trace import Trace
-from specrag.types import Draft, Passage, Role, Scores, Span
+from specrag.types import Draft, Passage, Prompt, Role, RoleUsage, Scores, Span
 
 _WRITES_ANSWER: Final = ("answer", "fallback", "synthesise")
 _LIMITS: Final = {
@@ -149,14 +149,16 @@ def _sent(trace: Trace, span: Span, role: Role) -> dict[str, Any]:
     """What a step of a role was sent, and the tokens of it."""
     prompts = _prompts(trace, span)
     alone = len(list(_steps(trace, role))) == 1
-    usage = trace.usage.drafter if role == "drafter" else trace.usage.verifier
-    read = usage.prompt_tokens if alone else sum(prompt.tokens for prompt in prompts) or None
+    read = _used(trace, role).prompt_tokens if alone else sum(one.tokens for one in prompts) or None
     text = "\n\n".join(prompt.text for prompt in prompts)
-    wrote = usage.completion_tokens if alone else _completion(trace, span)
-    return {**_messages(text, None), **_tokens(read, wrote)}
+    return {**_messages(text, None), **_tokens(read, _completion(trace, span, role))}
 
 
-def _prompts(trace: Trace, span: Span) -> list[Any]:
+def _used(trace: Trace, role: Role) -> RoleUsage:
+    return trace.usage.drafter if role == "drafter" else trace.usage.verifier
+
+
+def _prompts(trace: Trace, span: Span) -> list[Prompt]:
     """Prompts of this step; where it is done several times and was sent one prompt each time, its own."""
     alike = [other.id for other in trace.spans if other.name == span.name]
     sent = [prompt for prompt in trace.prompts if prompt.step == span.name]
@@ -167,25 +169,49 @@ def _prompts(trace: Trace, span: Span) -> list[Any]:
 
 
 def _steps(trace: Trace, role: Role) -> Iterator[Span]:
-    """The steps, beside drafts, in which a role reads something."""
+    """The steps in which a role reads something."""
     for span in trace.spans:
-        reads = span.name in ("verify", "note", "rewrite", *_WRITES_ANSWER)
-        if reads and _role(span) == role:
+        if span.name == "draft":
+            reads = role == "drafter" and "subset_id" in span.attributes
+        else:
+            reads = span.name in ("verify", "note", "rewrite", *_WRITES_ANSWER) and _role(trace, span) == role
+        if reads:
             yield span
-    if role == "drafter":
-        yield from (span for span in trace.spans if span.name == "draft" and "subset_id" in span.attributes)
 
 
-def _role(span: Span) -> Role:
-    return "drafter" if span.attributes.get("role") == "drafter" else "verifier"
+def _role(trace: Trace, span: Span) -> Role:
+    """Who works in a step: its attribute says it, or what was sent in it."""
+    if "role" in span.attributes:
+        return "drafter" if span.attributes["role"] == "drafter" else "verifier"
+    return next((prompt.role for prompt in trace.prompts if prompt.step == span.name), "verifier")
 
 
-def _completion(trace: Trace, span: Span) -> int | None:
-    return len(trace.answer_tokens) if span.name in _WRITES_ANSWER else None
+def _completion(trace: Trace, span: Span, role: Role) -> int | None:
+    """Tokens that a step wrote; a trace keeps those of drafts and of the answer, and the sum of all."""
+    known = {one.id: _counted(trace, one) for one in _steps(trace, role)}
+    if known.get(span.id) is not None:
+        return known[span.id]
+    if [count for count in known.values() if count is None] != [None]:
+        return None
+    rest = _used(trace, role).completion_tokens - sum(count or 0 for count in known.values())
+    return rest if rest >= 0 else None
+
+
+def _counted(trace: Trace, span: Span) -> int | None:
+    match span.name:
+        case "verify":
+            return 0
+        case "draft":
+            subset_id = span.attributes.get("subset_id")
+            return sum(len(draft.tokens) for draft in trace.drafts if draft.subset_id == subset_id)
+        case "answer" | "fallback" | "synthesise" if trace.answer_tokens:
+            return len(trace.answer_tokens)
+        case _:
+            return None
 
 
 def _written(trace: Trace, span: Span) -> dict[str, Any]:
-    role = _role(span)
+    role = _role(trace, span)
     limit = trace.config.get(_LIMITS[span.name])
     sent = _sent(trace, span, role)
     return {
