@@ -6,7 +6,7 @@ from dataclasses import replace
 import pytest
 
 from specrag.tracing.trace import Trace
-from specrag.types import Exchange, ModelInfo, Scores
+from specrag.types import Exchange, ModelInfo, Scores, Span
 from specrag.ui import cards
 from specrag.ui.theme import CSS_PATH
 from tests.ui_html import Element, find, inside, read
@@ -296,6 +296,19 @@ def test_a_follow_up_says_what_it_follows_and_what_was_asked_instead() -> None:
     (edit,) = inside(html, line, "button")
     assert edit.attributes["data-sr-question"] == 'How long may a "boat" stay here?'
     assert not find(cards.answer_card(SELECTED), "sr-asked")
+
+
+@pytest.mark.parametrize(
+    ("how", "text"),
+    [("terms", "the main words of the conversation were added"), ("model", "rewritten by a model")],
+)
+def test_a_follow_up_says_how_it_was_rewritten(how: str, text: str) -> None:
+    span = Span(id="rew", parent_id="run", name="rewrite", start_ms=1.0, attributes={"how": how})
+    trace = replace(STARTED, rewritten="How long may a boat stay in winter?", spans=(span,))
+    assert f"in winter? ({text}) Edit" in find(cards.answer_card(trace), "sr-asked")[0].text
+    assert "Making the follow-up a question that stands alone" in cards.status_line(trace)
+    ended = replace(trace, spans=(replace(span, end_ms=2.0),))
+    assert "Looking for passages" in cards.status_line(ended)
 
 
 def test_before_the_subsets_blank_cards_stand_for_the_drafts() -> None:

@@ -28,7 +28,7 @@ from specrag.ui.readout import (
     votes_of,
     winner_of,
 )
-from specrag.ui.sentences import headline, reader_text, status_text, waiting_text
+from specrag.ui.sentences import headline, reader_text, rewriting_text, status_text, waiting_text
 from specrag.ui.tally import figures_of
 from specrag.ui.written import answer_text, answer_tokens
 
@@ -89,6 +89,7 @@ def answer_card(trace: Trace, *, colour: Colour = "none", scope: str = "ask") ->
         trace=trace,
         look=look_of(trace),
         headline=headline(trace),
+        rewriting=rewriting_text(trace),
         answer=answer_text(trace),
         tokens=() if colour == "none" else answer_tokens(trace, colour),
         colour=colour,

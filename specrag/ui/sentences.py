@@ -60,6 +60,16 @@ def reader_text(trace: Trace) -> str:
     return ""
 
 
+def rewriting_text(trace: Trace) -> str:
+    """How a follow-up became the question that was asked; empty for one that stands alone."""
+    span = next((span for span in trace.spans if span.name == "rewrite"), None)
+    if span is None or trace.rewritten is None:
+        return ""
+    if span.attributes.get("how") == "terms":
+        return "the main words of the conversation were added"
+    return "rewritten by a model"
+
+
 def headline(trace: Trace) -> str:
     """The line above the answer: how it came about."""
     match trace.status:
@@ -138,7 +148,9 @@ def _written_afresh(trace: Trace) -> str:
 
 
 def _read_or_found(trace: Trace) -> str:
-    """What the first steps say: passages, drafts, hops."""
+    """What the first steps say: the rewriting of a follow-up, passages, drafts, hops."""
+    if any(span.name == "rewrite" and span.end_ms is None for span in trace.spans):
+        return "Making the follow-up a question that stands alone"
     if total := len(draft_numbers(trace)):
         done = sum(draft.finish_reason is not None for draft in trace.drafts)
         return f"Drafting: {done} of {counted(total, 'draft')} done"
