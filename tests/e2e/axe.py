@@ -113,7 +113,8 @@ def _compare(visitor: Visitor) -> None:
 
 def _documents(visitor: Visitor) -> None:
     _tab(visitor, "Documents")
-    expect(visitor.rows.first).to_be_visible(timeout=PATIENCE_MS)
+    table = visitor.page.locator("#sr-documents-table .sr-documents")
+    expect(table).to_be_visible(timeout=PATIENCE_MS)
 
 
 def _tab(visitor: Visitor, name: str) -> None:
