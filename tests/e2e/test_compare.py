@@ -15,6 +15,7 @@ from tests.e2e.visitor import PHONE, Visitor
 pytestmark = pytest.mark.browser
 
 QUESTION: Final = "How much may the Larkspur 3 carry?"
+HOSTILE: Final = "<img src=x onerror=alert(1)> ${document.title} {{ 7*7 }} How much may it carry?"
 PATIENCE_MS: Final = 400_000
 """For several runs on two busy cores."""
 _DONE: Final = re.compile(r"^Done: ")
@@ -91,9 +92,11 @@ def test_a_race_is_followed_over_a_reload_and_ends_with_its_numbers(visitor: Vis
 
 
 def test_stop_stops_the_rest(page: Page, server: Server) -> None:
-    """A run that begins after Stop keeps the models busy for nobody."""
-    compare(page, QUESTION, "Multi-hop RAG")
+    """A run that begins after Stop keeps the models busy for nobody; a hostile question is only text."""
+    compare(page, HOSTILE, "Multi-hop RAG")
     expect(status(page)).to_have_text(re.compile("^Running 1 of 3"), timeout=PATIENCE_MS)
+    expect(page.locator("#sr-compare-race h3")).to_contain_text(HOSTILE)
+    expect(page.locator("#sr-compare-recent li").first).to_contain_text(HOSTILE)
     page.locator("#sr-compare-stop").click()
     expect(status(page)).to_have_text("Stopped: The comparison was stopped.", timeout=PATIENCE_MS)
     assert [text for text in runners(page).all_inner_texts() if "Not run" in text]

@@ -221,7 +221,8 @@ class Events:
         except SpecragError as error:
             return self._failed(str(error))
         gone = identity == shown
-        update: Updates = {self._tab.recent: await self._recent(who, "" if gone else shown)}
+        left = await self._recent(who, "" if gone else shown, focus=f"deleted-{identity}")
+        update: Updates = {self._tab.recent: left}
         if gone:
             self._remember(str(request.session_hash), (next(self._turns), ""))
             update |= self._empty()
@@ -246,8 +247,8 @@ class Events:
             self._tab.status: cards.status_line(message),
         }
 
-    async def _recent(self, who: "Visitor", shown: str) -> str:
-        return cards.recent(await self._comparisons.recent(who), shown)
+    async def _recent(self, who: "Visitor", shown: str, *, focus: str = "") -> str:
+        return cards.recent(await self._comparisons.recent(who), shown, focus=focus)
 
     def _remember(self, session: str, turn: tuple[int, str]) -> None:
         self._latest[session] = turn
