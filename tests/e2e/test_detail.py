@@ -271,9 +271,10 @@ def test_every_part_fits_its_page_also_of_a_hostile_run(come: Come, width: int) 
 
 
 def test_a_run_of_twenty_drafts_opens_within_a_second(come: Come) -> None:
-    """What the browser computes from the press to the painted board, which others' work does not change.
+    """What the browser computes until the board is painted, once the list has said which run it is to be.
 
-    The server's part of it is in test_detail_opening.py.
+    Time of the processor, which others' work on the machine hardly changes; the server's part is in
+    test_detail_opening.py.
     """
     page = come("five")
     session = page.context.new_cdp_session(page)
@@ -283,10 +284,13 @@ def test_a_run_of_twenty_drafts_opens_within_a_second(come: Come) -> None:
         page.get_by_role("button", name="All runs").click()
         expect(page.locator('[data-sr-action="run-open"][data-sr-id="twenty"]').first).to_be_visible()
         page.wait_for_timeout(300)
-        before = _busy_ms(session)
-        waited = page.evaluate(_OPENING)
-        took.append((_busy_ms(session) - before, waited))
-    assert min(busy for busy, _ in took) < MOST_MS, took
+        first = _busy_ms(session)
+        page.evaluate(_CHOOSING)
+        chosen = _busy_ms(session)
+        page.evaluate(_PAINTING)
+        took.append((_busy_ms(session) - chosen, chosen - first))
+    print(f"processor, ms: (the detail, the list before it) = {took}")  # noqa: T201 - with pytest -s
+    assert min(detail for detail, _ in took) < MOST_MS, took
 
 
 def _busy_ms(session: CDPSession) -> float:
@@ -295,12 +299,14 @@ def _busy_ms(session: CDPSession) -> float:
     return 1000 * float(metrics["ThreadTime"] if "ThreadTime" in metrics else metrics["TaskDuration"])
 
 
-_OPENING: Final = """async () => {
-  const frame = () => new Promise(requestAnimationFrame);
-  const begun = performance.now();
+_CHOOSING: Final = """async () => {
   document.querySelector('[data-sr-action="run-open"][data-sr-id="twenty"]').click();
+  const box = document.querySelector("#sr-trace-id textarea, #sr-trace-id input");
+  while (box.value !== "twenty") await new Promise((resolve) => setTimeout(resolve, 20));
+}"""
+_PAINTING: Final = """async () => {
   const cards = () => [...document.querySelectorAll("#sr-detail-board article.sr-card")];
-  while (cards().length !== 20 || !cards()[0].checkVisibility()) await frame();
-  await frame();
-  return performance.now() - begun;
+  while (cards().length !== 20 || !cards()[0].checkVisibility())
+    await new Promise((resolve) => setTimeout(resolve, 20));
+  await new Promise(requestAnimationFrame);
 }"""
