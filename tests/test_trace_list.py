@@ -253,7 +253,8 @@ def test_only_the_owner_is_offered_to_rate_and_delete() -> None:
     assert actions.isdisjoint({"run-rate-up", "run-rate-down", "run-delete"})
     own = run_head(Opened(trace=SELECTED, summary=replace(RUN, feedback="up"), mine=True), now=NOW)
     pressed = {
-        one.attributes["data-sr-action"]: one.attributes["aria-pressed"] for one in find(own, "sr-rate-button")
+        one.attributes["data-sr-action"]: one.attributes["aria-pressed"]
+        for one in find(own, "sr-rate-button")
     }
     assert pressed == {"run-rate-up": "true", "run-rate-down": "false"}
 
