@@ -119,6 +119,15 @@ def test_prompts_add_up_to_what_was_counted() -> None:
     assert "reads that beginning once" in verifier.says
 
 
+def test_a_second_prompt_about_the_same_draft_has_a_name_of_its_own() -> None:
+    """With groundedness the verifier reads every draft twice; two buttons that copy must not be called alike."""
+    twice = account_of(replace(RUN, prompts=RUN.prompts * 2), "verifier")
+    assert twice is not None
+    titles = [sent.title for sent in twice.sent]
+    assert len(set(titles)) == len(titles) == 8
+    assert titles[4] == "Verifying, draft 1 (2)"
+
+
 def test_sums_that_do_not_agree_say_why() -> None:
     counted = Usage(drafter=RoleUsage(prompt_tokens=2000), verifier=RoleUsage(prompt_tokens=500))
     old = replace(RUN, prompts=(), usage=counted)

@@ -93,14 +93,18 @@ def _drafts(trace: Trace) -> tuple[Sent, ...]:
 
 def _others(trace: Trace, role: Role) -> tuple[Sent, ...]:
     numbers = draft_numbers(trace)
-    found = []
+    found: list[Sent] = []
     for prompt in trace.prompts:
         if prompt.role != role:
             continue
         number = None if prompt.draft is None else numbers.get(prompt.draft)
         about = "" if number is None else f", draft {number}"
         step = _STEPS.get(prompt.step, prompt.step)
-        found.append(_sent(f"{step[:1].upper()}{step[1:]}{about}", number, prompt.tokens, prompt.text))
+        title = f"{step[:1].upper()}{step[1:]}{about}"
+        before = sum(one.title == title or one.title.startswith(f"{title} (") for one in found)
+        found.append(
+            _sent(f"{title} ({before + 1})" if before else title, number, prompt.tokens, prompt.text)
+        )
     return tuple(found)
 
 
