@@ -111,7 +111,12 @@ def _take(browser: Browser, url: str, run_id: str, picture: Picture, folder: Pat
 
 
 def _finished(visitor: Visitor) -> None:
-    expect(visitor.cards.first).to_be_visible()
+    bar = visitor.page.locator("#sr-plot .bars .point path").first
+    expect(bar).to_be_visible(timeout=PATIENCE_MS)
+
+
+def _scrolled(visitor: Visitor) -> None:
+    visitor.page.locator("#sr-status").evaluate("status => status.scrollIntoView()")
 
 
 def _coloured(visitor: Visitor) -> None:
@@ -187,8 +192,8 @@ def _presenting(visitor: Visitor) -> None:
 PICTURES: Final = (
     Picture(name="ask-light", pose=_finished),
     Picture(name="ask-dark", pose=_finished, theme="dark"),
-    Picture(name="ask-phone", pose=_finished, width=PHONE, screen=True),
-    Picture(name="dispute", pose=_finished, part="#sr-answer"),
+    Picture(name="ask-phone", pose=_scrolled, width=PHONE, screen=True),
+    Picture(name="dispute", pose=_scrolled, part="#sr-answer"),
     Picture(name="token-colours", pose=_coloured, part="#sr-board"),
     Picture(name="compare", pose=_compared),
     Picture(name="traces", pose=_listed),
@@ -198,7 +203,7 @@ PICTURES: Final = (
     Picture(name="viewer", pose=_viewer, screen=True),
     Picture(name="documents", pose=_documents),
     Picture(name="tour", pose=_touring, screen=True),
-    Picture(name="presenter", pose=_presenting, theme="dark", screen=True),
+    Picture(name="presenter", pose=_presenting, theme="dark"),
 )
 
 
