@@ -136,15 +136,15 @@ def test_the_detail_of_the_opened_run_is_shown_and_leaves_with_it(page: Page) ->
     expect(page.locator("#sr-detail")).to_be_hidden()
 
 
-def test_a_link_opens_the_run_for_another_visitor(page: Page, come: Come) -> None:
+def test_a_link_opens_the_run_for_another_visitor(page: Page, browser: Browser, traces: Server) -> None:
     open_run(page, f"{QUESTION} B")
     page.locator("#sr-trace-share > button").click()
     link = page.locator("[data-sr-link]")
     expect(link).to_have_value(re.compile(r"^http.*\?trace=kept-B$"))
-    other = come()
-    other.page.goto(link.input_value())
-    expect(other.page.locator(".sr-trace-head h3")).to_have_text(f"{QUESTION} B")
-    expect(other.page.get_by_role("tab", name="Traces")).to_have_attribute("aria-selected", "true")
+    with Visitor(browser, traces.url) as other:
+        other.page.goto(link.input_value())
+        expect(other.page.locator(".sr-trace-head h3")).to_have_text(f"{QUESTION} B")
+        expect(other.page.get_by_role("tab", name="Traces")).to_have_attribute("aria-selected", "true")
 
 
 def test_a_thumb_and_a_comment_are_kept_and_listed(page: Page) -> None:
