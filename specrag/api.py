@@ -344,7 +344,9 @@ class Rag(RagCollections):
     def _save(self, events: Sequence[Event]) -> None:
         with self._saving:
             traces = self._parts.traces
-        traces.save(fold(events), events)
+        trace = fold(events)
+        traces.save(trace, events)
+        self._parts.send(trace, events)
 
 
 def _known(pipeline: PipelineName) -> PipelineName:

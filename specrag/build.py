@@ -5,7 +5,7 @@ language model. One `Parts` belongs to one process.
 """
 
 import platform
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import cached_property
 from importlib.metadata import version
@@ -15,6 +15,7 @@ from typing import Any
 from specrag import __version__
 from specrag.comparing import Comparisons
 from specrag.config import Settings, model_name
+from specrag.events import Event
 from specrag.ingest.chunks.chunking import Chunker
 from specrag.ingest.index import Indexer
 from specrag.ingest.jobs.jobs import IngestJobs
@@ -47,6 +48,7 @@ from specrag.tracing.comparisons import ComparisonStore
 from specrag.tracing.history import History
 from specrag.tracing.live_export import LiveExport, live_export_of
 from specrag.tracing.store import TraceStore
+from specrag.tracing.trace import Trace
 from specrag.turnstile import Turnstile
 from specrag.types import ModelInfo, PipelineName, Role
 from specrag.viewer import Viewer
@@ -276,13 +278,19 @@ class Parts:
     def runs(self) -> Runs:
         """The runs of this process."""
         settings = self.settings
-        told = {} if self.live_export is None else {"kept": self.live_export.sent}
-        return Runs(self.traces, deadline_s=settings.deadline_s, abandoned_s=settings.abandoned_s, **told)
+        return Runs(
+            self.traces, deadline_s=settings.deadline_s, abandoned_s=settings.abandoned_s, kept=self.send
+        )
 
     @cached_property
     def live_export(self) -> LiveExport | None:
         """What sends kept runs to the collector of the settings, if they name one."""
         return live_export_of(self.settings)
+
+    def send(self, trace: Trace, events: Sequence[Event]) -> None:
+        """Hand a run that was kept to the collector of the settings, if they name one."""
+        if self.live_export is not None:
+            self.live_export.sent(trace, events)
 
     @cached_property
     def history(self) -> History:

@@ -115,7 +115,7 @@ class Startup:
             ("Opening the collections", lambda: (parts.library, parts.viewer, parts.reindexing)),
             ("Looking for the drafter's weights", lambda: parts.drafter),
             ("Loading the verifier", lambda: parts.verifier),
-            ("Opening the traces", lambda: parts.runs),
+            ("Opening the traces", lambda: (parts.live_export, parts.history, parts.comparisons)),
             ("Putting the pipeline together", lambda: parts.speculative),
         ]
 

@@ -108,6 +108,7 @@ def ask(  # noqa: PLR0917 - typer passes every one by name
                     request,
                     lambda: made.traces,
                     deadline_s=made.settings.deadline_s,
+                    kept=made.send,
                     quiet=as_json,
                 )
             )
@@ -159,9 +160,13 @@ async def run_and_keep(
     traces: Callable[[], TraceStore],
     *,
     deadline_s: float,
+    kept: Callable[[Trace, Sequence[Event]], None] = lambda _trace, _events: None,
     quiet: bool = False,
 ) -> Trace:
-    """Run to the end and keep the run, one that Ctrl-C ends as well; `traces` is opened only then."""
+    """Run to the end and keep the run, one that Ctrl-C ends as well; `traces` is opened only then.
+
+    `kept` is told of a run that was kept.
+    """
     log = Recording()
     tell = (lambda _: None) if quiet else Teller()
     try:
@@ -173,15 +178,20 @@ async def run_and_keep(
         raise
     finally:
         if log.complete:
-            _keep(log, traces)
+            _keep(log, traces, kept)
     return fold(log.events)
 
 
-def _keep(log: Recording, traces: Callable[[], TraceStore]) -> None:
+def _keep(
+    log: Recording, traces: Callable[[], TraceStore], kept: Callable[[Trace, Sequence[Event]], None]
+) -> None:
+    trace = fold(log.events)
     try:
-        traces().save(fold(log.events), log.events)
+        traces().save(trace, log.events)
     except TraceError as error:  # the answer is worth more than its trace
         say(f"The run was not kept: {error}")
+    else:
+        kept(trace, log.events)
 
 
 class Teller:
