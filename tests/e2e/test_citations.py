@@ -260,7 +260,7 @@ def test_a_page_that_is_only_passed_by_is_not_drawn(undrawn: Sheet) -> None:
         drawing.release()
         expect(undrawn.image).to_be_visible()
     expect(undrawn.said).to_have_text("Page 3 of 5.")
-    assert drawing.values == ["2.0"]
+    assert set(drawing.values) == {"2.0"}  # Gradio may say one thing twice
 
 
 _PAGE_TWO_COMES = """() => {

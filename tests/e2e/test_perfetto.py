@@ -2,8 +2,10 @@
 
 import asyncio
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
+from playwright.sync_api import Browser
 
 from specrag.tracing.export.perfetto import to_perfetto
 from specrag.tracing.trace import Trace, fold
@@ -24,12 +26,13 @@ _WRONG = "SELECT name, value FROM stats WHERE severity IN ('error', 'data_loss')
 
 @pytest.fixture(scope="module")
 def golden() -> Trace:
-    return fold(asyncio.run(golden_events()))
+    with ThreadPoolExecutor(1) as elsewhere:  # the browser's driver keeps a loop running in this thread
+        return fold(elsewhere.submit(lambda: asyncio.run(golden_events())).result())
 
 
 @pytest.fixture(scope="module")
-def processor(golden: Trace) -> Iterator[TraceProcessor]:
-    with trace_processor() as opened:
+def processor(browser: Browser) -> Iterator[TraceProcessor]:
+    with trace_processor(browser) as opened:
         yield opened
 
 

@@ -1,12 +1,11 @@
 """The exported page in a browser without a server: it opens from the disk, alone and readable everywhere."""
 
-from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Literal
 
 import pytest
-from playwright.sync_api import Browser, Page, expect, sync_playwright
+from playwright.sync_api import Browser, Page, expect
 
 from specrag.tracing.trace import Trace
 from specrag.ui.exporting import export_run
@@ -17,14 +16,6 @@ pytestmark = pytest.mark.browser
 
 _SPREAD = "() => document.documentElement.scrollWidth - innerWidth"
 RUNS = {"disputed": DISPUTED, "hops": MULTIHOP, "standard": STANDARD, "hostile": HOSTILE_TRACE}
-
-
-@pytest.fixture(scope="module")
-def chromium() -> Iterator[Browser]:
-    with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path="/usr/bin/chromium", args=["--no-sandbox"])
-        yield browser
-        browser.close()
 
 
 class Reader:
@@ -58,9 +49,9 @@ def opened(
 @pytest.mark.parametrize("name", sorted(RUNS))
 @pytest.mark.parametrize("width", [390, 1440])
 def test_it_opens_offline_without_a_request_or_a_complaint(
-    chromium: Browser, tmp_path: Path, name: str, width: int
+    browser: Browser, tmp_path: Path, name: str, width: int
 ) -> None:
-    reader = opened(chromium, tmp_path, RUNS[name], width=width)
+    reader = opened(browser, tmp_path, RUNS[name], width=width)
     expect(reader.page.locator("h1")).to_be_visible()
     assert reader.requests == [reader.path.as_uri()]
     assert reader.said == []
@@ -68,8 +59,8 @@ def test_it_opens_offline_without_a_request_or_a_complaint(
     reader.page.context.close()
 
 
-def test_passages_and_prompts_open_without_a_script(chromium: Browser, tmp_path: Path) -> None:
-    reader = opened(chromium, tmp_path, DISPUTED)
+def test_passages_and_prompts_open_without_a_script(browser: Browser, tmp_path: Path) -> None:
+    reader = opened(browser, tmp_path, DISPUTED)
     page = reader.page
     page.locator(".sr-chip").first.click()
     panel = page.locator(".sr-panel:popover-open")
@@ -85,22 +76,22 @@ def test_passages_and_prompts_open_without_a_script(chromium: Browser, tmp_path:
     page.context.close()
 
 
-def test_it_is_light_or_dark_as_the_system_is(chromium: Browser, tmp_path: Path) -> None:
+def test_it_is_light_or_dark_as_the_system_is(browser: Browser, tmp_path: Path) -> None:
     seen = []
     for scheme in ("light", "dark"):
-        page = opened(chromium, tmp_path, DISPUTED, scheme=scheme).page
+        page = opened(browser, tmp_path, DISPUTED, scheme=scheme).page
         seen.append(page.evaluate("getComputedStyle(document.body).backgroundColor"))
         page.context.close()
     assert seen == ["rgb(247, 247, 245)", "rgb(18, 20, 23)"]
 
 
-def test_its_policy_stops_what_an_escape_would_let_through(chromium: Browser, tmp_path: Path) -> None:
+def test_its_policy_stops_what_an_escape_would_let_through(browser: Browser, tmp_path: Path) -> None:
     """The second wall: markup that got in could still load nothing and run nothing."""
     path = tmp_path / "broken.html"
     html = export_run(replace(DISPUTED, question="here"), (), "html").decode()
     bad = '<img src="http://192.0.2.1/x.png"><script>document.title = "taken"</script>'
     path.write_text(html.replace("</main>", f"{bad}</main>"), encoding="utf-8")
-    reader = Reader(chromium.new_context(offline=True).new_page(), path)
+    reader = Reader(browser.new_context(offline=True).new_page(), path)
     assert reader.page.title() != "taken"
     assert [text for text in reader.said if "Content Security Policy" in text]
     reader.page.context.close()
