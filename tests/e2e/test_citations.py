@@ -201,8 +201,8 @@ def test_pages_are_turned_by_button_key_and_number_and_the_passage_found_again(
 
 
 @pytest.fixture
-def undrawn(arrive: Arrive, request: pytest.FixtureRequest) -> Sheet:
-    """The first page of a document none of whose other pages has been drawn yet."""
+def undrawn(arrive: Arrive, request: pytest.FixtureRequest) -> Iterator[Sheet]:
+    """The first page of a document none of whose other pages has been drawn yet; it is deleted afterwards."""
     name = f"{request.node.name[:40]}.pdf"
     visitor = arrive()
     visitor.open()
@@ -214,7 +214,10 @@ def undrawn(arrive: Arrive, request: pytest.FixtureRequest) -> Sheet:
     sheet = Sheet(visitor)
     expect(sheet.said).to_have_text("Page 1 of 5.")
     expect(sheet.image).to_be_visible()
-    return sheet
+    yield sheet
+    if sheet.open.count():
+        sheet.close()
+    visitor.delete_document(name)
 
 
 def test_a_number_that_is_typed_while_the_picture_comes_is_not_lost(undrawn: Sheet) -> None:
