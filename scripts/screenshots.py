@@ -149,9 +149,14 @@ def _opened(visitor: Visitor) -> None:
 def _detail(part: str) -> Callable[[Visitor], None]:
     def pose(visitor: Visitor) -> None:
         _opened(visitor)
-        tab = visitor.page.locator("#sr-detail-tabs").get_by_role("tab", name=part, exact=True)
-        tab.click()
-        expect(tab).to_have_attribute("aria-selected", "true")
+        tabs = visitor.page.locator("#sr-detail-tabs .tab-wrapper").first
+        tab = tabs.get_by_role("tab", name=part, exact=True)
+        if tab.is_visible():
+            tab.click()
+        else:  # on a phone some are behind a menu
+            tabs.locator(".overflow-menu > button").click()
+            tabs.locator(".overflow-dropdown").get_by_text(part, exact=True).click()
+        expect(visitor.page.locator("#sr-detail-tabs [aria-selected=true]")).to_contain_text(part)
 
     return pose
 

@@ -34,8 +34,9 @@ def perspective_map(
 ) -> PerspectiveMap:
     """The map of passages with their question-conditioned embeddings (K, d), scaled to [-1, 1].
 
-    `clusters` are those of the passages, where they are known. The same embeddings always give the same map:
-    the passage that is farthest out along an axis lies on its positive side.
+    `clusters` are those of the passages, or of the first ones, where a strategy reads no others. The same
+    embeddings always give the same map: the passage that is farthest out along an axis lies on its positive
+    side.
     """
     if len(passages) < FEWEST:
         return PerspectiveMap()
@@ -49,7 +50,7 @@ def perspective_map(
     places = np.round(places / np.abs(places).max(), 4) + 0.0  # no "-0.0" in files
     if places.shape[1] == 1:  # embeddings of one dimension
         places = np.column_stack([places, np.zeros(len(places))])
-    labels: Sequence[int | None] = clusters or [None] * len(passages)
+    labels: list[int | None] = [*clusters, *[None] * (len(passages) - len(clusters))]
     return PerspectiveMap(
         spots=tuple(
             Spot(passage_id=passage.id, x=float(x), y=float(y), cluster=label)

@@ -28,6 +28,12 @@ def test_the_longer_direction_is_x_and_both_axes_have_one_scale() -> None:
     assert made.variance == 1.0
 
 
+def test_a_strategy_that_reads_only_the_first_passages_has_a_map_of_all() -> None:
+    """`disjoint` clusters the m * k best passages; with more of them every run failed."""
+    made = perspective_map(passages(4), CROSS, (0, 1))
+    assert [spot.cluster for spot in made.spots] == [0, 1, None, None]
+
+
 def test_the_share_of_variance_is_that_of_two_directions() -> None:
     """Arms of 2, 1 and 1 in three directions: 8 + 2 of 8 + 2 + 2 squares are on the map."""
     six = np.array([[2, 0, 0], [-2, 0, 0], [0, 1, 0], [0, -1, 0], [0, 0, 1], [0, 0, -1]], dtype=float)

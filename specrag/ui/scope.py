@@ -4,12 +4,14 @@ Both come from a page that may be older than what is there now, or from no page 
 """
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from specrag.build import Parts
 from specrag.errors import StoreError
 from specrag.library.library import documents_of
 from specrag.library.visitors import Visitor
-from specrag.types import DocumentInfo
+from specrag.pipelines.base import Request
+from specrag.types import DocumentInfo, PipelineName
 
 
 def scope_of(parts: Parts, who: Visitor, chosen: object, only: object) -> tuple[str, tuple[str, ...]]:
@@ -36,3 +38,21 @@ def document_choices(documents: Sequence[DocumentInfo]) -> list[tuple[str, str]]
 def documents_from(chosen: object) -> tuple[str, ...]:
     """Ids of documents, whatever a client may have sent; the store knows no others than its own."""
     return tuple(item for item in chosen if isinstance(item, str)) if isinstance(chosen, list) else ()
+
+
+def fork_scope(parts: Parts, who: Visitor, asked: Request, pipeline: PipelineName) -> Request:
+    """A fork, if they may ask its collection; one that needs no collection any more does without.
+
+    The collection is what a trace says, and a trace may come from anybody's file.
+
+    Raises:
+        StoreError: they see no such collection, and the fork would look for passages in it.
+    """
+    try:
+        parts.library.check_readable(who, asked.collection)
+        parts.library.touch(who, asked.collection)
+    except StoreError:
+        if asked.given is None or pipeline == "multihop":  # whose later hops look for more
+            raise
+        return replace(asked, collection="", documents=())
+    return asked

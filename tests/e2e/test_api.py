@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 from gradio_client import Client
+from playwright.sync_api import expect
 
 from specrag.tracing.codec import from_json
 from specrag.tracing.trace import Trace
@@ -34,7 +35,7 @@ def test_a_program_gets_the_whole_trace_and_a_visitor_can_open_it(client: Client
     assert len(trace.drafts) == 4
     visitor = arrive()
     visitor.open(run=trace.run_id)
-    assert visitor.cards.count() == 4
+    expect(visitor.cards).to_have_count(4)
 
 
 def test_a_program_chooses_pipeline_and_options(client: Client) -> None:

@@ -21,6 +21,7 @@ from specrag.tracing.trace import Trace
 from specrag.types import PipelineName, StepName
 from specrag.ui.endpoints.asking import finished, scope
 from specrag.ui.live import TICK_S
+from specrag.ui.scope import fork_scope
 
 
 def what_if(  # noqa: PLR0917 - gradio passes what a program names
@@ -69,8 +70,7 @@ async def fork(  # noqa: PLR0917 - gradio passes what a program names
     """
     trace = await asyncio.to_thread(parts.history.trace, who, run_id)
     request = forked(trace, step, question=question)
-    if request.given is None:
-        await asyncio.to_thread(parts.library.check_readable, who, request.collection)
+    request = await asyncio.to_thread(fork_scope, parts, who, request, trace.pipeline)
     pipeline = parts.pipeline(trace.pipeline, _settings(parts, trace, settings or {}))
     return to_dict(await finished(parts, who, pipeline, request))
 

@@ -3,16 +3,15 @@
 import asyncio
 import json
 import uuid
-from dataclasses import replace
 from typing import Any
 
 import gradio as gr
 
-from specrag.errors import SpecragError, StoreError
+from specrag.errors import SpecragError
 from specrag.forking import fork
 from specrag.library.visitors import Visitor
 from specrag.overrides import for_one_run
-from specrag.pipelines.base import Request, check_question
+from specrag.pipelines.base import check_question
 from specrag.startup import Startup
 from specrag.tracing.trace import Trace
 from specrag.ui import acts, trace_cards
@@ -27,6 +26,7 @@ from specrag.ui.fork_form import (
     wished,
 )
 from specrag.ui.markup import render
+from specrag.ui.scope import fork_scope
 from specrag.ui.tabs.fork import NAMES, WISH, ForkPanel, form_from
 from specrag.ui.who import visitor_of
 
@@ -113,21 +113,10 @@ class ForkEvents:
         asked = fork(trace, step, question=question_of(trace, form, step))
         check_question(asked.question, limit=parts.settings.max_question_characters)
         settings = for_one_run(parts.settings, overrides_of(trace, form, step))
-        asked = await asyncio.to_thread(self._where, who, asked)
-        pipeline = parts.pipeline(pipeline_of(form, step), settings)
+        name = pipeline_of(form, step)
+        asked = await asyncio.to_thread(fork_scope, parts, who, asked, name)
+        pipeline = parts.pipeline(name, settings)
         return parts.runs.start(pipeline, asked, owner=who.owner or "")
-
-    def _where(self, who: Visitor, asked: Request) -> Request:
-        """The fork, if this visitor may ask its collection; what needs no collection does without."""
-        library = self._startup.parts.library
-        try:
-            library.check_readable(who, asked.collection)
-            library.touch(who, asked.collection)
-        except StoreError:
-            if asked.given is None:
-                raise
-            return replace(asked, collection="", documents=())
-        return asked
 
     def line(self, request: gr.Request, run_id: object) -> str:
         """Where the run on the Ask tab comes from."""
