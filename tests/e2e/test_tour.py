@@ -243,7 +243,9 @@ def shown(page: Page) -> str:
     """The texts of the visitor's own page."""
     parts = ("sr-status", "sr-answer", "sr-passages", "sr-board", "sr-timeline")
     return str(
-        page.evaluate("ids => ids.map(id => document.getElementById(id)?.textContent).join('|')", parts)
+        page.evaluate(
+            "ids => ids.map(id => document.querySelector(`#${id} .sr`)?.textContent).join('|')", parts
+        )
     )
 
 

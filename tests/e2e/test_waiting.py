@@ -65,8 +65,9 @@ def test_a_run_that_waits_can_be_stopped(browser: Browser, narrow: Server) -> No
 
 def test_visitors_at_the_same_time_are_told_that_they_share_the_models(arrive: Arrive) -> None:
     first, second = arrive(), arrive()
-    for person, question in zip((first, second), QUESTIONS, strict=True):
+    for person in (first, second):
         person.open()
+    for person, question in zip((first, second), QUESTIONS, strict=True):
         person.ask(question)
     shared = re.compile("; shares the models with 1 other run$")
     expect(first.status).to_have_text(shared)

@@ -81,6 +81,7 @@ class Visitor:
         self._context.set_default_timeout(_ACTION_MS)
         self.page: Page = self._context.new_page()
         self.problems: list[str] = []
+        self._reloaded = False
         self.page.on("console", self._on_console)
         self.page.on("pageerror", lambda error: self.problems.append(f"exception: {error}"))
         self._context.on("request", self._on_request)
@@ -187,6 +188,7 @@ class Visitor:
     def reload(self) -> None:
         """Load the page anew; that the old one complains of its lost connection is no problem of ours."""
         before = len(self.problems)
+        self._reloaded = True
         self.page.reload()
         expect(self.status).not_to_have_text("Starting.")
         kept = [text for text in self.problems[before:] if not any(said in text for said in _CONNECTION_LOST)]
@@ -353,6 +355,8 @@ class Visitor:
     def _on_console(self, message: ConsoleMessage) -> None:
         """Gradio asks how far an upload is, and complains if the upload was over before it asked."""
         where = message.location.get("url", "")
+        if self._reloaded and any(said in message.text for said in _CONNECTION_LOST):
+            return
         if message.type == "error" and "/upload_progress" not in where and message.text != "Response":
             self.problems.append(f"console: {message.text} ({where})")
 
