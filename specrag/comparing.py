@@ -11,14 +11,14 @@ import uuid
 from collections.abc import AsyncGenerator, Callable
 from contextlib import aclosing
 from dataclasses import replace
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from functools import partial
 
 from specrag.config import Settings
 from specrag.errors import SpecragError, TraceError, UsageError
 from specrag.events import Event
 from specrag.fairness import Found, Wanted, find_passages, lineup, order_note, warm_up
-from specrag.library.visitors import Visitor
+from specrag.library.visitors import VISITOR, Visitor
 from specrag.pipelines.base import Pipeline, Request, Tools, check_question
 from specrag.race import STOPPED, Live, Race, events_of, traces_of
 from specrag.runs import Runs
@@ -69,6 +69,11 @@ class Comparisons:
         self._live: dict[str, Live] = {}
         self._track = asyncio.Lock()
         self._loop: asyncio.AbstractEventLoop | None = None
+
+    def expire(self, now: datetime) -> int:
+        """Delete what visitors without a login have kept for their days; how many. From any thread."""
+        days = timedelta(days=self._tools.settings.visitor_days)
+        return self._store.expire(now - days, VISITOR)
 
     async def start(self, who: Visitor, wanted: Wanted, settings: Settings) -> str:
         """Begin a comparison; it goes on whether or not anybody follows it. Returns its id.

@@ -86,7 +86,15 @@ def decide(
             f"{newest(sides, passages)}."
         )
         sides = _sides(scored, pools, threshold, passages)
-    return _selected(scored, pools, total, reason=f"{reason}{missing}", sides=sides, passages=passages)
+    return _selected(
+        scored,
+        pools,
+        total,
+        reason=f"{reason}{missing}",
+        sides=sides,
+        passages=passages,
+        by_date=newer is not None,
+    )
 
 
 def in_contest(drafts: Sequence[Draft]) -> list[int]:
@@ -183,17 +191,16 @@ def _selected(
     reason: str,
     sides: tuple[Side, ...],
     passages: Sequence[Passage],
+    by_date: bool,
 ) -> Ruling:
     first = pools[0]
     best = first.members[0]
     contest = sum(len(pool.members) for pool in pools)
-    rival = _rival(pools)
-    lead = first.strength - (rival.strength if rival else 0.0)
     decision = Decision(
         kind="selected",
         draft_index=best,
         reason=reason,
-        margin=max(0.0, lead / total),
+        margin=None if by_date else _margin(pools, total),
         agreement=len(first.members) / contest,
         conflict=conflict_of(sides, passages),
         sides=sides,
@@ -204,6 +211,12 @@ def _selected(
         confidence=min(1.0, first.strength / total),
     )
     return Ruling(drafts=drafts, decision=decision, answer=answer)
+
+
+def _margin(pools: Sequence[_Pool], total: float) -> float:
+    """The lead of the first answer as a share of the mass; 0 if the next one is not good enough to lead."""
+    rival = _rival(pools)
+    return max(0.0, pools[0].strength - (rival.strength if rival else 0.0)) / total
 
 
 def _newer(

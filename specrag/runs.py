@@ -132,7 +132,8 @@ class Runs:
         if run is None or run.ended or run.task is None:
             return False
         run.stop_reason = reason
-        run.task.cancel()
+        if not run.keeping:  # it is over, and who would cancel it now left the store at work behind its back
+            run.task.cancel()
         await asyncio.wait([run.task])
         return True
 
@@ -173,6 +174,7 @@ class Runs:
             await log.record(pipeline, request, deadline_s=self._deadline_s)
         except asyncio.CancelledError:
             log.cancel(run.stop_reason)
+        run.keeping = True
         try:
             # not `to_thread`: the task that it makes may be cancelled by the loop's end before it begins
             keeping = asyncio.get_running_loop().run_in_executor(self._keepers, self._keep, run)
@@ -211,6 +213,8 @@ class _Run:
         self.owner = owner
         self.recording = Recording()
         self.done = False
+        self.keeping = False
+        """Whether nothing more will be recorded, and the store is at work."""
         self.stop_reason = "The run was cancelled."
         self.task: asyncio.Task[None] | None = None
         self.readers = 0

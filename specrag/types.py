@@ -285,7 +285,8 @@ class Decision:
     draft_index: int | None
     reason: str
     margin: float | None = None
-    """Share of the score mass by which the winning answer leads the next different one, in [0, 1]."""
+    """Share of the score mass by which the winning answer leads the next different one, in [0, 1]; None if it
+    won by the date of its source and does not lead."""
     agreement: float | None = None
     """Share of the drafts in the contest that give the winning answer, in (0, 1]."""
     conflict: str | None = None

@@ -4,6 +4,7 @@ import asyncio
 from collections.abc import AsyncGenerator, Iterator, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -421,6 +422,20 @@ def test_the_oldest_go_for_new_ones(tmp_path: Path) -> None:
     for number in range(5):
         kept.add(_comparison(f"c{number}", created_at=f"2026-01-0{number + 1}"))
     assert [one.id for one in kept.recent(None, 10)] == ["c4", "c3", "c2"]
+
+
+def test_comparisons_expire_with_the_visits_and_cost_nobody_else_theirs(tmp_path: Path) -> None:
+    """The runs of a visitor went after some days; the question and the owner stayed in the comparison."""
+    kept = ComparisonStore(tmp_path / "traces.db", most=3)
+    kept.add(_comparison("anns", owner="visitor:ann", created_at="2026-01-01T00:00:00+00:00"))
+    for number in range(5):
+        kept.add(
+            _comparison(f"b{number}", owner="user:ben", created_at=f"2026-01-0{number + 2}T00:00:00+00:00")
+        )
+    assert [one.id for one in kept.recent(None, 10)] == ["b4", "b3", "anns"]
+    assert kept.expire(datetime(2026, 1, 1, tzinfo=UTC), "visitor:") == 0
+    assert kept.expire(datetime(2026, 1, 2, tzinfo=UTC), "visitor:") == 1
+    assert [one.id for one in kept.recent(None, 10)] == ["b4", "b3"]
 
 
 def test_one_that_was_deleted_is_not_kept_again(tmp_path: Path) -> None:

@@ -211,6 +211,9 @@ async def test_a_collection_of_somebody_else_is_not_asked_through_a_fork(form: F
     told = await form.run("ann", "odd", replace(asked, step="retrieve"))
     assert "There is no collection" in told[form.panel.note]
     assert form.events._show not in told
+    told = await form.run("ann", "odd", replace(asked, step="partition", pipeline="multihop"))
+    assert "There is no collection" in told[form.panel.note]  # its later hops would look in there
+    assert form.events._show not in told
     told = await form.run("ann", "odd", replace(asked, step="decide"))
     run = await form.ended(told[form.events._show].split(" ")[0])
     assert run.config["collection"] == ""

@@ -69,3 +69,12 @@ def test_what_a_fork_may_change_is_kept_in_its_trace() -> None:
     changed = for_one_run(SETTINGS, {"draft_instruction": " Be brief. ", "verify_with": "drafter"}).public()
     assert changed["draft_instruction"] == "Be brief."
     assert (changed["draft_with"], changed["verify_with"]) == ("drafter", "drafter")
+
+
+@pytest.mark.parametrize(
+    "name", ["max_question_characters", "otlp_endpoint", "otlp_headers", "mcp", "max_runs"]
+)
+def test_what_the_operator_sets_no_run_may_change(name: str) -> None:
+    """A fork through the endpoint asked questions of 100,000 characters where 2,000 were allowed."""
+    with pytest.raises(UsageError, match=f"{name} cannot differ from run to run"):
+        for_one_run(load_settings({}), {name: "1"})

@@ -1,14 +1,17 @@
 """Runs on the server: followed from anywhere, stopped at once, kept in every case."""
 
 import asyncio
+import threading
 from collections.abc import AsyncGenerator, Iterator, Sequence
 from contextlib import aclosing
 from pathlib import Path
 
 import pytest
 
+from specrag.config import load_settings
 from specrag.errors import TraceError
 from specrag.events import Event, RunStarted
+from specrag.library.visitors import Visitor
 from specrag.models.base import Conversation, Line, Output
 from specrag.models.scripted import ScriptedModel
 from specrag.pipelines.base import Request
@@ -16,7 +19,8 @@ from specrag.pipelines.speculative import SpeculativePipeline
 from specrag.recording import Recording
 from specrag.retrieval.chroma import ChromaStore
 from specrag.runs import UNKEPT, Runs
-from specrag.tracing.store import TraceStore
+from specrag.tracing.history import History
+from specrag.tracing.store import RunFilter, TraceStore
 from specrag.tracing.trace import Trace, fold
 from specrag.turnstile import Turnstile
 from tests.test_speculative import QUESTION, extract
@@ -420,3 +424,34 @@ async def test_a_slow_reader_slows_no_run(runs: Runs, store: ChromaStore) -> Non
         assert (await last(runs, run_id)).status == "done"
         assert runs.active == 0
         assert [trace async for trace in slow][-1].status == "done"
+
+
+class SlowStore(TraceStore):
+    """Keeps a run when it is told to, and says when it is asked."""
+
+    def __init__(self, path: Path) -> None:
+        super().__init__(path)
+        self.asked, self.told = threading.Event(), threading.Event()
+
+    def save(self, trace: Trace, events: Sequence[Event], *, owner: str = "", imported: bool = False) -> None:
+        self.asked.set()
+        assert self.told.wait(20)
+        super().save(trace, events, owner=owner, imported=imported)
+
+
+async def test_a_run_that_is_deleted_while_it_is_being_kept_does_not_come_back(
+    tmp_path: Path, store: ChromaStore
+) -> None:
+    """Stop cancelled a run that was over; the store was still at work, and the run was back after its deletion."""
+    slow = SlowStore(tmp_path / "traces.db")
+    runs = Runs(slow, deadline_s=20)
+    history = History(slow, runs, load_settings({}))
+    run_id = runs.start(pipeline(store, ScriptedModel(extract)), request())
+    assert await asyncio.to_thread(slow.asked.wait, 20)
+    deleting = asyncio.create_task(asyncio.to_thread(history.delete, Visitor(id="ann"), [run_id]))
+    await asyncio.wait([deleting], timeout=0.2)
+    assert not deleting.done()
+    slow.told.set()
+    assert await deleting == 1
+    assert runs.owner(run_id) is None
+    assert history.find(Visitor(id="ann"), RunFilter()) == ([], 0)

@@ -14,6 +14,7 @@ from pathlib import Path
 import pytest
 
 from specrag.errors import TraceError
+from specrag.library.visitors import PASSING
 from specrag.tracing.codec import events_to_json, to_json
 from specrag.tracing.store import RunFilter, TraceStore
 from specrag.tracing.trace import Trace
@@ -298,6 +299,18 @@ def test_one_with_many_runs_costs_nobody_else_theirs(path: Path) -> None:
     smaller = TraceStore(path, max_runs=2)
     keep(smaller, "bens-9", owner="ben")
     assert {run.run_id for run in smaller.recent()} == {"anns", "bens-9"}
+
+
+def test_runs_that_nobody_can_open_again_make_room_first(path: Path) -> None:
+    """Each call without a cookie is an owner of its own, so twenty of them pushed out all runs of a visitor."""
+    store = TraceStore(path, max_runs=10)
+    for number in range(5):
+        keep(store, f"anns-{number}", owner="visitor:ann")
+    for number in range(20):
+        keep(store, f"gone-{number}", owner=f"{PASSING}{number}")
+    kept_runs = {run.run_id for run in store.recent()}
+    assert {f"anns-{number}" for number in range(5)} <= kept_runs
+    assert len(kept_runs) == 10
 
 
 def test_what_visitors_left_behind_expires(store: TraceStore) -> None:

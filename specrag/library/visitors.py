@@ -8,6 +8,8 @@ from dataclasses import dataclass
 from typing import Final
 
 VISITOR: Final = "visitor:"
+PASSING: Final = f"{VISITOR}passing:"
+"""An owner that nobody is a second time begins so."""
 """Before the owner of what expires: a visitor without a name, known by a cookie."""
 USER: Final = "user:"
 """Before the owner of what stays: somebody who has logged in."""

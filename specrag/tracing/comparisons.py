@@ -8,6 +8,7 @@ comparison of the same pipelines to the next, so that over several none of them 
 import sqlite3
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from datetime import datetime
 from functools import cache
 from pathlib import Path
 from typing import Final
@@ -27,6 +28,15 @@ _TABLE: Final = """CREATE TABLE IF NOT EXISTS comparisons (
     document   TEXT NOT NULL
 )"""
 _INDEX: Final = "CREATE INDEX IF NOT EXISTS comparisons_by_owner ON comparisons (owner, created_at DESC)"
+
+_SURPLUS: Final = """DELETE FROM comparisons WHERE id IN (
+    SELECT id FROM (
+        SELECT id, created_at, rowid AS age, row_number() OVER (
+            PARTITION BY owner ORDER BY created_at DESC, rowid DESC
+        ) AS place FROM comparisons
+    ) WHERE id <> ? ORDER BY place DESC, created_at, age LIMIT max(0, (SELECT count(*) FROM comparisons) - ?)
+)"""
+"""Whoever has most loses their oldest first; the newest stays."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -79,7 +89,7 @@ def order_of(count: int, turn: int) -> tuple[int, ...]:
 
 
 class ComparisonStore:
-    """The comparisons in the SQLite file at `path`; the oldest beyond `most` are deleted for new ones.
+    """The comparisons in the SQLite file at `path`; beyond `most`, whoever has most loses their oldest.
 
     Raises:
         TraceError: the file cannot be used.
@@ -100,11 +110,7 @@ class ComparisonStore:
             turn = int(connection.execute(query, (lineup,)).fetchone()[0])
             made = replace(comparison, turn=turn)
             _write(connection, made)
-            connection.execute(
-                "DELETE FROM comparisons WHERE id IN "
-                "(SELECT id FROM comparisons ORDER BY created_at DESC, rowid DESC LIMIT -1 OFFSET ?)",
-                (self._most,),
-            )
+            connection.execute(_SURPLUS, (made.id, self._most))
         return made
 
     def save(self, comparison: Comparison) -> None:
@@ -135,6 +141,13 @@ class ComparisonStore:
         with self._database.reading() as connection:
             rows = connection.execute(query, (owner, limit)).fetchall()
         return [_read(row[0]) for row in rows]
+
+    def expire(self, before: datetime, owners: str) -> int:
+        """Delete those from before a time of owners whose names begin so; how many."""
+        old = "julianday(created_at) < julianday(?) AND substr(owner, 1, ?) = ?"
+        query = f"DELETE FROM comparisons WHERE {old}"  # noqa: S608 - our own words
+        with self._database.writing() as connection:
+            return connection.execute(query, (before.isoformat(), len(owners), owners)).rowcount
 
     def delete(self, identity: str) -> None:
         """Forget one; its runs stay."""

@@ -14,6 +14,7 @@ from typing import Any, Final, Literal
 
 from specrag.errors import TraceError
 from specrag.events import Event
+from specrag.library.visitors import PASSING
 from specrag.tracing.codec import events_from_json, events_to_json, from_json, to_dict
 from specrag.tracing.database import Database
 from specrag.tracing.schema import TOLD, insert, pack, prepare, told, unpack
@@ -28,10 +29,11 @@ _REPLACED: Final = "ON CONFLICT (run_id) DO UPDATE SET " + ", ".join(
 )
 _SURPLUS: Final = """run_id IN (
     SELECT run_id FROM (
-        SELECT run_id, rowid AS age, shared OR feedback IS NOT NULL AS held, row_number() OVER (
+        SELECT run_id, rowid AS age, shared OR feedback IS NOT NULL AS held,
+        substr(owner, 1, ?) = ? AS passing, row_number() OVER (
             PARTITION BY owner ORDER BY shared OR feedback IS NOT NULL DESC, rowid DESC
         ) AS place FROM runs
-    ) WHERE run_id <> ? ORDER BY held, place DESC, age LIMIT ?
+    ) WHERE run_id <> ? ORDER BY held, passing DESC, place DESC, age LIMIT ?
 )"""
 _MOST: Final = 500
 """Values of one statement; SQLite has a limit."""
@@ -224,4 +226,5 @@ def _make_room(connection: sqlite3.Connection, most: int, newest: str) -> None:
     surplus = connection.execute("SELECT count(*) FROM runs").fetchone()[0] - most
     if surplus <= 0:
         return
-    _delete(connection, _SURPLUS, (newest, surplus), None)
+    # what nobody can open again goes before anything else
+    _delete(connection, _SURPLUS, (len(PASSING), PASSING, newest, surplus), None)

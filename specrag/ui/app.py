@@ -6,6 +6,7 @@ Nothing of a visitor is kept in module globals: a run is known by its id alone.
 
 import signal
 import threading
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -155,6 +156,7 @@ def _sweep(startup: Startup) -> None:
     """Delete what has ended besides collections."""
     exports.sweep()
     startup.parts.history.expire()
+    startup.parts.comparisons.expire(datetime.now(UTC))
 
 
 def _step(state: StartupState) -> Progress:

@@ -128,7 +128,7 @@
       event.preventDefault();
       const marks = marksOf(said);
       hide();
-      if (!marks.length) return;
+      if (!marks.length || !marks[0].closest(".sr-panel").parentElement.checkVisibility()) return;
       for (const mark of marks) mark.classList.add("sr-pointed");
       marks[0].closest(".sr-panel").showPopover();
       return;

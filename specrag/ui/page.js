@@ -117,9 +117,10 @@
     const now = document.activeElement;
     const lost = !now || now === document.body || key(now) !== null;
     if (!focused || !lost || key(now) === focused) return;
-    const same = document.querySelector(focused);
+    const seen = (what) => [...document.querySelectorAll(what)].find((one) => one.checkVisibility()); // other tabs have theirs
+    const same = seen(focused);
     if (same) same.focus();
-    else if (key(now) === null) document.querySelector("[data-sr-home]")?.focus();
+    else if (key(now) === null) seen("[data-sr-home]")?.focus();
   };
   new MutationObserver(() => { tell(); tick(); refocus(); })
     .observe(document.body, { subtree: true, childList: true, attributeFilter: ["class", "data-sr-id", "data-sr-tick", "data-sr-focus"] });

@@ -98,7 +98,8 @@ def _headline_done(trace: Trace, kind: DecisionKind) -> str:
     match kind:
         case "selected":
             winner = winner_of(trace)
-            return f"Selected: draft {winner} of {len(trace.drafts)}" if winner else "Selected"
+            chosen = f"Selected: draft {winner} of {len(trace.drafts)}" if winner else "Selected"
+            return f"{chosen}, disputed" if trace.decision and trace.decision.sides else chosen
         case "synthesised":
             return f"Synthesised: the verifier wrote one answer from {counted(_contest(trace), 'draft')}"
         case "fallback":
@@ -177,7 +178,8 @@ def _hopping(trace: Trace) -> str:
 def _outcome(trace: Trace) -> str:
     match trace.decision.kind if trace.decision else "direct":
         case "selected":
-            return f"draft {winner_of(trace)} of {len(trace.drafts)} was selected"
+            disputed = ", which others dispute" if trace.decision and trace.decision.sides else ""
+            return f"draft {winner_of(trace)} of {len(trace.drafts)} was selected{disputed}"
         case "synthesised":
             return f"one answer was written from {counted(_contest(trace), 'draft')}"
         case "fallback":

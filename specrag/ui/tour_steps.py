@@ -135,12 +135,21 @@ def _scores(trace: Trace) -> Step:
                 f"all {len(trace.drafts)} drafts, {trace.usage.verifier.prompt_tokens:,} tokens."
             ),
             (
-                "A bar is a probability: how sure the drafter was of its words, how likely the verifier "
-                "finds them without the passages (self-contained), and how likely it says Yes when asked "
-                "about the rationale (self-reflection)."
+                "Three bars are probabilities: how sure the drafter was of its words, how likely the "
+                "verifier finds them without the passages (self-contained), and how likely it says Yes "
+                "when asked about the rationale (self-reflection)."
             ),
-            f"Combined: {told}.",
+            f"{_relevance(trace)} Combined: {told}.",
         ),
+    )
+
+
+def _relevance(trace: Trace) -> str:
+    weights = trace.config["weights"]
+    total = sum(weights.values())
+    return (
+        "Relevance is no probability but how near the best sentence of its passages is to the question; it "
+        f"counts {weights['relevance'] / total:.0%} of the combined score, their weighted mean."
     )
 
 

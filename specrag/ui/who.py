@@ -18,7 +18,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from specrag.config import Settings
 from specrag.errors import UsageError
-from specrag.library.visitors import USER, VISITOR, Visitor
+from specrag.library.visitors import PASSING, USER, VISITOR, Visitor
 
 COOKIE: Final = "specrag_visitor"
 _BYTES: Final = 16
@@ -130,4 +130,4 @@ def _hash(text: str) -> str:
 
 def _nobody() -> str:
     """An owner that nobody is a second time."""
-    return f"{VISITOR}{secrets.token_hex(_BYTES)}"
+    return f"{PASSING}{secrets.token_hex(_BYTES)}"
