@@ -128,6 +128,20 @@ def test_what_if_decides_again_and_keeps_nothing(ann: Client, run_id: str) -> No
     assert "threshold" in _refused(ann, run_id, None, 2.0, api_name="/what_if")
 
 
+def test_a_run_from_a_file_leads_to_nobodys_collection(ann: Client, ben: Client, run_id: str) -> None:
+    """A multi-hop fork looked for more passages in the collection that an imported trace named, whosever it was."""
+    secret = ann.predict("Secrets", api_name="/create_collection")["name"]
+    told = json.loads(ann.predict(run_id, api_name="/export_run")["content"])
+    told["config"]["collection"] = secret
+    plain = ben.predict(json.dumps(told), api_name="/import_run")
+    assert f"There is no collection “{secret}”" in _refused(ben, plain, "retrieve", api_name="/fork")
+    assert ben.predict(plain, "decide", api_name="/fork")["config"]["collection"] == ""
+    told["pipeline"] = "multihop"
+    del told["events"]
+    hopping = ben.predict(json.dumps(told), api_name="/import_run")
+    assert f"There is no collection “{secret}”" in _refused(ben, hopping, "partition", api_name="/fork")
+
+
 def test_a_run_is_forked_with_other_settings(ann: Client, run_id: str) -> None:
     child = ann.predict(run_id, "partition", None, {"drafts": 3, "partition": "contiguous"}, api_name="/fork")
     assert child["parent"] == {"run_id": run_id, "step": "partition"}
