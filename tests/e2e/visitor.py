@@ -6,6 +6,7 @@ host) is collected in `problems`.
 """
 
 import re
+import time
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 from types import TracebackType
@@ -23,6 +24,8 @@ DESKTOP: Final = 1440
 PHONE: Final = 390
 _ACTION_MS: Final = 20_000
 _CONNECTION_LOST: Final = ("AbortError", "Connection errored out")
+_LEAVING_S: Final = 5.0
+"""So near to the loading of another page such a complaint comes from the one that is left."""
 
 _RECORD: Final = """() => {
   window.recorded = [];
@@ -81,7 +84,9 @@ class Visitor:
         self._context.set_default_timeout(_ACTION_MS)
         self.page: Page = self._context.new_page()
         self.problems: list[str] = []
-        self._reloaded = False
+        self._lost: list[tuple[float, str]] = []
+        self._loaded: list[float] = []
+        self.page.on("domcontentloaded", lambda _: self._loaded.append(time.monotonic()))
         self.page.on("console", self._on_console)
         self.page.on("pageerror", lambda error: self.problems.append(f"exception: {error}"))
         self._context.on("request", self._on_request)
@@ -93,6 +98,12 @@ class Visitor:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self._context.close()
+        for (
+            at,
+            said,
+        ) in self._lost:  # a page that is left complains of its connection; one that stays must not
+            if not any(abs(at - loaded) < _LEAVING_S for loaded in self._loaded[1:]):
+                self.problems.append(said)
         if kind is None:
             assert not self.problems, "\n".join(self.problems)
 
@@ -186,13 +197,9 @@ class Visitor:
         self.wait_for_end(re.compile("^Stopped"))
 
     def reload(self) -> None:
-        """Load the page anew; that the old one complains of its lost connection is no problem of ours."""
-        before = len(self.problems)
-        self._reloaded = True
+        """Load the page anew."""
         self.page.reload()
         expect(self.status).not_to_have_text("Starting.")
-        kept = [text for text in self.problems[before:] if not any(said in text for said in _CONNECTION_LOST)]
-        self.problems[before:] = kept
 
     def record(self) -> None:
         """Note from now on every change of the page; see `recorded`."""
@@ -355,7 +362,8 @@ class Visitor:
     def _on_console(self, message: ConsoleMessage) -> None:
         """Gradio asks how far an upload is, and complains if the upload was over before it asked."""
         where = message.location.get("url", "")
-        if self._reloaded and any(said in message.text for said in _CONNECTION_LOST):
+        if any(said in message.text for said in _CONNECTION_LOST):
+            self._lost.append((time.monotonic(), f"console: {message.text} ({where})"))
             return
         if message.type == "error" and "/upload_progress" not in where and message.text != "Response":
             self.problems.append(f"console: {message.text} ({where})")
