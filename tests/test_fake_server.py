@@ -1,8 +1,11 @@
 """The fake server against what a real vLLM 0.32 answered: same fields, same refusals, same counting."""
 
 import asyncio
+import gc
 import json
+import socket
 from collections.abc import Iterator, Mapping
+from contextlib import ExitStack
 from typing import Any
 
 import httpx
@@ -270,3 +273,13 @@ async def test_stop_strings_and_end_tokens_are_written_as_vllm_writes_them(serve
     (choice,) = ended["choices"]
     assert (choice["text"], choice["finish_reason"], choice["stop_reason"]) == ("", "stop", None)
     assert choice["logprobs"]["tokens"] == ["<|im_end|>"]
+
+
+def test_a_server_that_stops_leaves_no_connection_open_however_young() -> None:
+    for _ in range(30):
+        with FakeServer(lambda prompt: {"rationale": WHOLE, "answer": "A"}) as server, ExitStack() as clients:
+            for _ in range(5):
+                clients.enter_context(socket.create_connection(("127.0.0.1", server.port)))
+            server.stop()
+            assert server.open_connections == 0
+    gc.collect()

@@ -19,6 +19,8 @@ from tests.fake_server.wire import Asked, Link, Reply
 T = TypeVar("T")
 _LOOPBACK: Final = "127.0.0.1"
 _WAIT_S: Final = 10.0
+_ACCEPTING: Final = 5
+"""Turns of the loop from a connection accepted to its task, and some more."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -73,7 +75,9 @@ class FakeServer:
         self.seen: list[Seen] = []
         self._tls = tls
         self._links: set[Link] = set()
-        self._tasks: set[asyncio.Task[None]] = set()
+        self._serving: set[asyncio.Task[None]] = set()
+        self._crashes: set[asyncio.Task[None]] = set()
+        self._port_in_hand = asyncio.Lock()
         self._server: asyncio.Server | None = None
         self._loop = asyncio.new_event_loop()
         self._thread = threading.Thread(target=self._loop.run_forever, name="fake-server", daemon=True)
@@ -148,32 +152,47 @@ class FakeServer:
         return asyncio.run_coroutine_threadsafe(work, self._loop).result(_WAIT_S)
 
     async def _listen(self) -> None:
+        async with self._port_in_hand:
+            await self._take_port()
+
+    async def _take_port(self) -> None:
         if self._server is None:
             self._server = await asyncio.start_server(
                 self._serve, _LOOPBACK, self.port, ssl=self._tls, backlog=128
             )
             self.port = self._server.sockets[0].getsockname()[1]
 
-    def _crash(self) -> None:
-        if self._server is not None:
-            self._server.close()
-            self._server = None
+    def _abort(self) -> asyncio.Server | None:
+        """End every connection; the server that listened, which accepts no more but still is to be closed."""
+        server, self._server = self._server, None
+        if server is not None:
+            self._loop.remove_reader(server.sockets[0].fileno())
         for link in self._links:
             link.abort()
+        return server
 
-    def _restart(self, *, again: bool) -> None:
-        self._crash()
-        if again:
-            listening = self._loop.create_task(self._listen())
-            self._tasks.add(listening)
-            listening.add_done_callback(self._tasks.discard)
+    async def _crash(self, *, again: bool = False) -> None:
+        async with self._port_in_hand:
+            server = self._abort()
+            if server is not None:
+                for _ in range(
+                    _ACCEPTING
+                ):  # else a connection meets a closed server: asyncio loses its socket
+                    await asyncio.sleep(0)
+                server.close()
+            if again:
+                await self._take_port()
 
     async def _leave(self) -> None:
-        self._crash()
-        others = [task for task in self._tasks if task is not asyncio.current_task()]
-        for task in others:
-            task.cancel()
-        await asyncio.gather(*others, return_exceptions=True)
+        """Until nothing is left to do: a connection just accepted is not served yet, nor a port taken again."""
+        while True:
+            await self._crash()
+            others = asyncio.all_tasks() - {asyncio.current_task()}
+            if not others:
+                return
+            for task in self._serving:
+                task.cancel()
+            await asyncio.gather(*others, return_exceptions=True)
 
     async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         link = Link(reader, writer, handle=self._handle)
@@ -181,15 +200,18 @@ class FakeServer:
         assert task is not None
         self.connections += 1
         self._links.add(link)
-        self._tasks.add(task)
+        self._serving.add(task)
         try:
+            if self._server is None:  # crashed since it was accepted
+                link.abort()
+                return
             await link.serve()
         except asyncio.CancelledError:  # by `stop`; asyncio would log it as an error of the callback
             link.abort()
         finally:
             self.disconnects += link.left_early
             self._links.discard(link)
-            self._tasks.discard(task)
+            self._serving.discard(task)
 
     async def _handle(self, asked: Asked, reply: Reply) -> None:
         self.requests[asked.path] += 1
@@ -197,7 +219,11 @@ class FakeServer:
         self.seen.append(Seen(path=asked.path, authorization=asked.headers.get("authorization"), body=body))
         fault = await self.api.handle(asked, reply)
         if fault is not None and fault.kind in ("crash", "restart"):
-            self._restart(again=fault.kind == "restart")  # no task of this connection, which ends with it
+            crash = self._loop.create_task(
+                self._crash(again=fault.kind == "restart")
+            )  # outlives the connection
+            self._crashes.add(crash)
+            crash.add_done_callback(self._crashes.discard)
 
 
 async def until(condition: Callable[[], bool], *, within_s: float = 2.0) -> bool:
