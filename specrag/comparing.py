@@ -17,7 +17,7 @@ from functools import partial
 from specrag.config import Settings
 from specrag.errors import SpecragError, TraceError, UsageError
 from specrag.events import Event
-from specrag.fairness import Found, Wanted, find_passages, lineup, order_note, warm_up
+from specrag.fairness import Found, Wanted, find_passages, lineup, order_note, turn, warm_up
 from specrag.library.visitors import VISITOR, Visitor
 from specrag.pipelines.base import Pipeline, Request, Tools, check_question
 from specrag.race import STOPPED, Live, Race, events_of, traces_of
@@ -217,10 +217,11 @@ class Comparisons:
             await asyncio.shield(loop.run_in_executor(None, self._keep, live.comparison))
 
     async def _race(self, live: Live, request: Request, tools: Tools) -> None:
-        live.stage = "warming"
-        await warm_up(tools)
-        live.stage = "finding"
-        found = await find_passages(tools, request)
+        async with turn(tools):  # given back before the first run, which waits for one of its own
+            live.stage = "warming"
+            await warm_up(tools)
+            live.stage = "finding"
+            found = await find_passages(tools, request)
         live.change(retrieve_ms=found.took_ms, passages=len(found.given.passages))
         live.stage = "running"
         for column in live.comparison.order:

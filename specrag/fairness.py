@@ -1,15 +1,17 @@
 """What makes a comparison fair on one machine: passages that are found once, warm models, and an order.
 
 Models in this process share its cores, so two runs at once would each be slower by what the other computes,
-and not equally. So they run one after the other, and what they have in common is done before the first.
+and not equally. So they run one after the other, and what they have in common is done before the first, in
+the line of the models and under the deadline as if it were a run.
 """
 
-from collections.abc import Sequence
-from contextlib import aclosing
+import asyncio
+from collections.abc import AsyncGenerator, Sequence
+from contextlib import AsyncExitStack, aclosing, asynccontextmanager
 from dataclasses import dataclass
 from typing import Final, get_args
 
-from specrag.errors import SpecragError, UsageError
+from specrag.errors import SpecragError, TransientError, UsageError
 from specrag.events import PassagesRetrieved
 from specrag.models.base import Conversation, LanguageModel, Line, Segment, Turn
 from specrag.pipelines.base import Given, Request, Tools
@@ -72,6 +74,32 @@ def order_note(drafter: ModelInfo, verifier: ModelInfo) -> str:
         "runs at once would share the servers' batches and slow each other down; where servers keep prompts "
         "that they have read, a later run may read the same passages faster"
     )
+
+
+@asynccontextmanager
+async def turn(tools: Tools) -> AsyncGenerator[None]:
+    """A place in the line of the models, once it is there, for no longer than a run may take.
+
+    Raises:
+        TransientError: what is done within takes longer; the wait for the place does not count.
+    """
+    limit_s = tools.settings.deadline_s
+    async with AsyncExitStack() as held:
+        if tools.turnstile is not None:
+            place = await held.enter_async_context(tools.turnstile.place())
+            async for _ in await held.enter_async_context(aclosing(place.wait())):
+                continue
+        limit = asyncio.timeout(limit_s)
+        try:
+            async with limit:
+                yield
+        except TimeoutError:
+            if not limit.expired():
+                raise
+            raise TransientError(
+                f"Warming the models up and finding the passages took longer than {limit_s:g} s and was "
+                "stopped (SPECRAG_DEADLINE_S); compare again."
+            ) from None
 
 
 async def warm_up(tools: Tools) -> None:

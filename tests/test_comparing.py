@@ -24,6 +24,7 @@ from specrag.retrieval.chroma import ChromaStore
 from specrag.runs import Runs
 from specrag.tracing.comparisons import Comparison, ComparisonStore, order_of
 from specrag.tracing.store import TraceStore
+from specrag.turnstile import Turnstile
 from specrag.types import ModelInfo, PipelineName
 from tests.test_speculative import QUESTION, extract
 from tests.toys import filled_store, tools
@@ -175,6 +176,32 @@ async def test_the_models_are_warm_before_the_first_run(rigged: Rig) -> None:
     assert rigged.runs.active == 0
     rigged.model.go.set()
     assert (await rigged.last(identity)).comparison.status == "done"
+
+
+async def test_what_comes_before_the_first_run_waits_for_its_turn(store: ChromaStore, tmp_path: Path) -> None:
+    """The warm-up went past the line, and computed beside as many runs as the models take at once."""
+    line = Turnstile(1)
+    rigged = rig(store, tmp_path, turnstile=line)
+    async with line.place():
+        identity = await rigged.start()
+        async with aclosing(rigged.comparisons.follow(ANYBODY, identity, every_s=0.01)) as races:
+            stages = [(await anext(races)).stage for _ in range(5)]
+        assert stages == ["waiting"] * 5
+        assert line.waiting == 1
+        assert rigged.model.most == 0
+    assert (await rigged.last(identity)).comparison.status == "done"
+
+
+async def test_what_comes_before_the_first_run_has_a_deadline(store: ChromaStore, tmp_path: Path) -> None:
+    """A model that hangs in the warm-up held up every later comparison for ever."""
+    line = Turnstile(1)
+    rigged = rig(store, tmp_path, turnstile=line, deadline_s=0.2)
+    rigged.model.hold(after=0)
+    race = await rigged.last(await rigged.start(ANN))
+    assert race.comparison.status == "failed"
+    assert "took longer than 0.2 s" in race.comparison.error
+    assert "SPECRAG_DEADLINE_S" in race.comparison.error
+    assert (rigged.model.writing, line.active) == (0, 0)
 
 
 def test_over_as_many_turns_as_there_are_everybody_is_everywhere_once() -> None:
