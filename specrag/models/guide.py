@@ -1,8 +1,8 @@
 """The guided template as a small state machine over text: where its lines end, whoever decodes.
 
-A line ends at a newline, at the end-of-turn token, after its sentences, or at its token limit. A line that
-says nothing yet ("The answer is:") should not end: whoever decodes then looks for the likeliest token that
-goes on, since a small model would rather end its turn.
+A line ends at a newline, at the end-of-turn token, after its sentences, or at its token limit; an exact one
+at its limit alone. A line that says nothing yet ("The answer is:") should not end: whoever decodes then looks
+for the likeliest token that goes on, since a small model would rather end its turn.
 """
 
 import re
@@ -64,8 +64,8 @@ class Guide:
 
     @property
     def hollow(self) -> bool:
-        """Whether the line says nothing yet."""
-        return is_hollow(self._shown)
+        """Whether the line says nothing yet, and should; what an exact one says is of no interest."""
+        return not self.line.exact and is_hollow(self._shown)
 
     @property
     def end(self) -> End:
@@ -79,9 +79,14 @@ class Guide:
 
     def take(self, text: str, logprob: float, *, ends: bool = False) -> Taken:
         """Take the next token: the text that it adds to the line, and whether it ends the turn."""
+        if self.line.exact:
+            return self._add(text, logprob, newline=False)
         head, newline, _ = text.partition("\n")
         if ends or self._is_complete(head) or (newline and not head):
             return self._over(None, "before")
+        return self._add(head, logprob, newline=bool(newline))
+
+    def _add(self, head: str, logprob: float, *, newline: bool) -> Taken:
         self._shown += head
         self._tokens += 1
         self._count += 1

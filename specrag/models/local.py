@@ -51,7 +51,7 @@ class LocalModel:
 
     def __init__(
         self,
-        source: Path,
+        source: Path | Callable[[], Loaded],
         *,
         name: str,
         worker: Worker,
@@ -59,7 +59,11 @@ class LocalModel:
         precision: Precision = "float16",
         engine: EngineName | None = None,
     ) -> None:
-        """`engine` is for measurements; None takes the token tree where a self-check allows it."""
+        """`source` is a folder, or what makes a model without one, for measurements.
+
+        `engine` is for measurements as well; None takes the token tree where a self-check allows it. Both it
+        and `precision` are for a folder only.
+        """
         self._worker = worker
         self._signal = _Signal()
         self.forward_s = 0.0
@@ -72,6 +76,8 @@ class LocalModel:
             torch.set_num_threads(threads)
             # our own progress is shown where the person looks
             logging.disable_progress_bar()  # type: ignore[no-untyped-call]
+            if callable(source):
+                return source()
             return load(source, name=name, precision=precision, engine=engine)
 
         loaded = worker.run(loading)  # on the one thread that computes

@@ -11,6 +11,7 @@ Which of them is used is a setting; the first that the processor supports and th
 plain layer is taken, layer by layer, and `plain` layers stay as they are.
 """
 
+from collections.abc import Callable
 from typing import Any
 
 from specrag.types import Precision
@@ -25,14 +26,21 @@ _TOLERANCE: dict[Precision, float] = {"float16": 2e-2, "float32": 1e-4}
 """Largest difference to the plain layer, relative to its largest output, on random input."""
 
 
-def pack(model: Any, wanted: Precision) -> Precision:
-    """Replace every linear layer of `model` by a packed one; returns the layout that most of them got."""
+def pack(model: Any, wanted: Precision, *, prepare: Callable[[Any], None] | None = None) -> Precision:
+    """Replace every linear layer of `model` by a packed one; returns the layout that most of them got.
+
+    `prepare` is called with each layer just before, so that weights which are made up need not all be in
+    memory as they are before they are packed.
+    """
     from torch.nn import Linear
 
     counts: dict[Precision, int] = {"plain": 0}
-    for parent in list(model.modules()):
+    parents = [module for module in model.modules() if type(module) is not Linear]  # these hold no weights
+    for parent in parents:
         for name, child in list(parent.named_children()):
             if type(child) is Linear:
+                if prepare is not None:
+                    prepare(child)
                 layer, got = _packed(child, LAYOUTS[wanted])
                 setattr(parent, name, layer)
                 counts[got] = counts.get(got, 0) + 1

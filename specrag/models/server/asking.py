@@ -133,9 +133,9 @@ class Server:
         return readings
 
     async def stream(
-        self, ids: Sequence[int], most: int, *, stop_ids: Sequence[int] = ()
+        self, ids: Sequence[int], most: int, *, stop_ids: Sequence[int] = (), exact: bool = False
     ) -> AsyncGenerator[Token]:
-        """Tokens after `ids`, until a newline, the end of the turn or `most`.
+        """Tokens after `ids`, until a newline, the end of the turn or `most`; if `exact`, until `most` only.
 
         Raises:
             Fault: the stream breaks off, or holds no token.
@@ -152,6 +152,8 @@ class Server:
             "return_token_ids": True,
             "return_tokens_as_token_ids": False,
         }
+        if exact:
+            body |= {"ignore_eos": True, "min_tokens": most, "stop": [], "stop_token_ids": []}
         url = self.endpoint.url
         empty = True
         async with aclosing(self._http.stream(url, COMPLETIONS, body)) as events:

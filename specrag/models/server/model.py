@@ -254,8 +254,8 @@ class _Source:
         self._server = server
         self._vocabulary = vocabulary
 
-    def stream(self, ids: Sequence[int], most: int) -> AsyncGenerator[Token]:
-        return self._server.stream(ids, most, stop_ids=sorted(self._vocabulary.special))
+    def stream(self, ids: Sequence[int], most: int, *, exact: bool) -> AsyncGenerator[Token]:
+        return self._server.stream(ids, most, stop_ids=sorted(self._vocabulary.special), exact=exact)
 
     def likeliest(self, ids: Sequence[int]) -> AsyncGenerator[Token]:
         return self._server.likeliest(ids, self._vocabulary)

@@ -18,8 +18,8 @@ from specrag.models.server.wire import Token
 class Source(Protocol):
     """A server that writes after ids."""
 
-    def stream(self, ids: Sequence[int], most: int) -> AsyncGenerator[Token]:
-        """At least one token and at most `most`, until a newline or the end of the turn."""
+    def stream(self, ids: Sequence[int], most: int, *, exact: bool) -> AsyncGenerator[Token]:
+        """At least one token and at most `most`, until a newline or the end of the turn unless `exact`."""
         ...
 
     def likeliest(self, ids: Sequence[int]) -> AsyncGenerator[Token]:
@@ -53,7 +53,8 @@ class Writing:
             self._again, self._textless = self._textless, 0
         while not self.guide.done:
             most = self.guide.left + self._again
-            async with aclosing(source.stream(await self._prompt(), most)) as tokens:
+            exact = self.guide.line.exact
+            async with aclosing(source.stream(await self._prompt(), most, exact=exact)) as tokens:
                 async for output in self._line(tokens, source):
                     yield output
 
