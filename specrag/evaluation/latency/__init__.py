@@ -1,0 +1,1 @@
+"""How fast the pipelines are on equal hardware, and what that costs: shapes of models, not their answers."""
