@@ -1,0 +1,89 @@
+"""AUC, calibration and intervals against values computed by hand."""
+
+from collections.abc import Sequence
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from specrag.evaluation.bootstrap import difference, estimate
+from specrag.evaluation.ranking import auc, auc_within, calibration
+
+JUDGED = st.lists(st.tuples(st.sampled_from([0.0, 0.25, 0.5, 1.0]), st.booleans()), max_size=12)
+
+
+def test_auc_by_hand() -> None:
+    """Pairs of right and wrong: 0.9>0.2, 0.9>0.5, 0.5>0.2 and one tie of four."""
+    judged = [(0.9, True), (0.5, True), (0.2, False), (0.5, False)]
+    assert auc(judged) == pytest.approx(3.5 / 4)
+    assert auc([(0.5, True), (0.5, False)]) == 0.5
+    assert auc([(0.1, True), (0.9, False)]) == 0.0
+    assert auc([(0.1, True)]) is None
+
+
+@given(JUDGED)
+def test_auc_is_the_share_of_pairs(judged: Sequence[tuple[float, bool]]) -> None:
+    right = [score for score, good in judged if good]
+    wrong = [score for score, good in judged if not good]
+    pairs = [(a > b) + 0.5 * (a == b) for a in right for b in wrong]
+    expected = sum(pairs) / len(pairs) if pairs else None
+    assert auc(judged) == (None if expected is None else pytest.approx(expected))
+
+
+def test_within_questions_easy_ones_do_not_count_for_the_score() -> None:
+    """Pooled, a score that only tells easy questions from hard ones looked like a good verifier."""
+    easy, hard = [(0.9, True), (0.8, True), (0.85, False)], [(0.2, False), (0.1, False), (0.15, True)]
+    assert auc([*easy, *hard]) == pytest.approx(6 / 9)
+    assert auc_within([easy, hard, [(0.7, True)]]) == pytest.approx(0.5)
+    assert auc_within([]) is None
+
+
+def test_calibration_by_hand() -> None:
+    """0.95 claimed and half right; 0.25 claimed and all right."""
+    found = calibration([(0.95, True), (0.95, False), (0.25, True), (1.0, False)])
+    assert [(one.low, one.n, one.accuracy) for one in found.bins] == [
+        (0.2, 1, 1.0),
+        (0.9, 3, pytest.approx(1 / 3)),
+    ]
+    assert found.error == pytest.approx((1 * 0.75 + 3 * abs(2.9 / 3 - 1 / 3)) / 4)
+    assert calibration([]).error is None
+
+
+def test_an_interval_holds_the_mean_and_shrinks_with_n() -> None:
+    few, many = estimate([0.0, 1.0] * 10), estimate([0.0, 1.0] * 1000)
+    assert few is not None
+    assert many is not None
+    assert few.mean == many.mean == 0.5
+    # of 20 tosses of a coin 95 of 100 times 0.3 to 0.7 are heads (binomial), of 2,000 tosses 0.478 to 0.522
+    assert [few.low, few.high] == pytest.approx([0.3, 0.7], abs=0.051)
+    assert [many.low, many.high] == pytest.approx([0.478, 0.522], abs=0.005)
+    assert (few.n, estimate([])) == (20, None)
+
+
+def test_the_same_seed_gives_the_same_interval() -> None:
+    values = [float(number % 7) for number in range(50)]
+    assert estimate(values, seed=3) == estimate(values, seed=3)
+    assert estimate(values, seed=3) != estimate(values, seed=4)
+
+
+def test_many_questions_are_drawn_in_pieces() -> None:
+    """All draws at once over 200,000 questions would take 16 GB."""
+    found = estimate([1.0, 0.0] * 50_000, draws=200)
+    assert found is not None
+    assert found.low < 0.5 < found.high
+
+
+def test_a_difference_is_taken_on_the_same_questions() -> None:
+    """Both are right on a random half; one is right on ten more. Unpaired, that drowned in the noise."""
+    base = [float(number % 2) for number in range(200)]
+    better = [1.0 if number < 20 else value for number, value in enumerate(base)]
+    found = difference(better, base)
+    assert found is not None
+    assert found.mean == pytest.approx(0.05)
+    assert found.clear
+    assert found.low > 0
+    same = difference(base, base)
+    assert same is not None
+    assert not same.clear
+    with pytest.raises(ValueError, match="zip"):
+        difference([1.0], [])
