@@ -153,6 +153,12 @@ class Comparisons:
         await live.stop(reason)
         return True
 
+    def give_up(self, who: Visitor, identity: str, *, reason: str) -> None:
+        """The same for who cannot wait until it has stopped."""
+        live = self._live.get(identity)
+        if live is not None and self._may_see(who, live.comparison):
+            live.give_up(reason)
+
     async def delete(self, who: Visitor, identity: str) -> None:
         """Forget a comparison, and stop it if it is under way; its runs stay.
 

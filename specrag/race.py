@@ -64,10 +64,15 @@ class Live:
 
     async def stop(self, reason: str) -> None:
         """End it here, and wait until it has."""
+        self.give_up(reason)
+        if self.task is not None and not self.task.done():
+            await asyncio.wait([self.task])
+
+    def give_up(self, reason: str) -> None:
+        """End it here, without waiting until it has."""
         if self.task is not None and not self.task.done():
             self.stop_reason = reason
             self.task.cancel()
-            await asyncio.wait([self.task])
 
     def joined(self) -> None:
         """Somebody follows it."""

@@ -128,14 +128,21 @@ class Runs:
 
     async def stop(self, run_id: str, *, reason: str = "Stopped by the visitor.") -> bool:
         """Stop a run and wait until its task has ended. Returns whether there was anything to stop."""
+        task = self.give_up(run_id, reason=reason)
+        if task is None:
+            return False
+        await asyncio.wait([task])
+        return True
+
+    def give_up(self, run_id: str, *, reason: str) -> "asyncio.Task[None] | None":
+        """The same without the wait. Returns the task that comes to its end; None if nothing goes on."""
         run = self._live.get(run_id)
         if run is None or run.ended or run.task is None:
-            return False
+            return None
         run.stop_reason = reason
         if not run.keeping:  # it is over, and who would cancel it now left the store at work behind its back
             run.task.cancel()
-        await asyncio.wait([run.task])
-        return True
+        return run.task
 
     def stop_now(self, run_id: str, *, timeout: float = 30.0) -> bool:
         """The same as `stop` from another thread than that of the runs.

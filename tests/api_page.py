@@ -4,12 +4,13 @@ In a process of its own, as `tests/who_page.py`. Everything between a program an
 answered is written by a scripted model within milliseconds.
 """
 
+import asyncio
 import os
 import subprocess
 import sys
 import threading
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import AsyncGenerator, Iterator, Sequence
+from contextlib import aclosing, contextmanager
 from pathlib import Path
 
 import gradio as gr
@@ -18,6 +19,7 @@ from tokenizers.models import WordLevel
 from tokenizers.pre_tokenizers import Whitespace
 
 from specrag.config import load_settings
+from specrag.models.base import Conversation, Line, Output
 from specrag.models.scripted import ScriptedModel, Written
 from specrag.startup import Startup
 from specrag.ui import endpoints
@@ -27,6 +29,8 @@ from tests.toys import WordEmbedder
 ROOT = Path(__file__).resolve().parents[1]
 QUESTION = "Who founded Larkspur Works?"
 ANSWER = "Larkspur Works was founded by the scripted model"
+ENDLESS = "How long does this question keep the models of Larkspur Works?"
+"""A question that is never answered."""
 
 
 @contextmanager
@@ -67,6 +71,19 @@ class _Embedder(WordEmbedder):
         words.save(str(tokenizer_file))
 
 
+class _Model(ScriptedModel):
+    """Answers within milliseconds, but for one question."""
+
+    async def generate(
+        self, conversations: Sequence[Conversation], lines: Sequence[Line]
+    ) -> AsyncGenerator[tuple[int, Output]]:
+        if ENDLESS in str(conversations):
+            await asyncio.Event().wait()
+        async with aclosing(super().generate(conversations, lines)) as outputs:
+            async for output in outputs:
+                yield output
+
+
 def _write(_: str) -> Written:
     return {"rationale": f" The passage says so: {ANSWER}.", "answer": f" {ANSWER}"}
 
@@ -75,7 +92,7 @@ def main() -> None:
     """Serve until the process is told to end."""
     settings = load_settings()
     startup = Startup(settings)
-    model = ScriptedModel(_write)
+    model = _Model(_write)
     startup.parts.__dict__.update(
         embedder=_Embedder(settings.home / "tokenizer.json"), drafter=model, verifier=model
     )

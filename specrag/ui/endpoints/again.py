@@ -20,6 +20,7 @@ from specrag.tracing.codec import to_dict
 from specrag.tracing.trace import Trace
 from specrag.types import PipelineName, StepName
 from specrag.ui.endpoints.asking import finished, scope
+from specrag.ui.endpoints.leaving import LEFT, has_left
 from specrag.ui.live import TICK_S
 from specrag.ui.scope import fork_scope
 
@@ -66,7 +67,7 @@ async def fork(  # noqa: PLR0917 - gradio passes what a program names
 
     `step`: retrieve, partition, draft, verify or decide. `question`: another one, from retrieve on only.
     `settings`: those that differ from the first run, as partition, drafts, passages_per_draft, seed,
-    decision, preset, weights or threshold.
+    decision, preset, weights or threshold. A program that closes its connection stops the run.
     """
     trace = await asyncio.to_thread(parts.history.trace, who, run_id)
     request = forked(trace, step, question=question)
@@ -88,15 +89,22 @@ async def compare(  # noqa: PLR0917 - gradio passes what a program names
     Example: `Client(url).predict("Who founded it?", ["standard", "speculative"], api_name="/compare")`.
 
     Returns the comparison, whose `id` opens it on the page, and its `runs` as traces in the same order as its
-    `pipelines`; a run that was not begun is null.
+    `pipelines`; a run that was not begun is null. A program that closes its connection stops the comparison,
+    which is kept as far as it came.
     """
     where, only = await asyncio.to_thread(scope, parts, who, collection, documents or [])
     wanted = Wanted(question=question, collection=where, documents=only, pipelines=pipelines)
     identity = await parts.comparisons.start(who, wanted, parts.settings)
     last: Race | None = None
-    async with aclosing(parts.comparisons.follow(who, identity, every_s=TICK_S)) as races:
-        async for race in races:
-            last = race
+    try:
+        async with aclosing(parts.comparisons.follow(who, identity, every_s=TICK_S)) as races:
+            async for race in races:
+                last = race
+                if await has_left():
+                    await parts.comparisons.stop(who, identity, reason=LEFT)
+    except asyncio.CancelledError:
+        parts.comparisons.give_up(who, identity, reason=LEFT)
+        raise
     return _compared(last)
 
 

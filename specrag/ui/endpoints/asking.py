@@ -19,6 +19,7 @@ from specrag.types import (
     PipelineName,
     PresetName,
 )
+from specrag.ui.endpoints.leaving import LEFT, has_left
 from specrag.ui.live import TICK_S
 from specrag.ui.options import Options, options_of, run_settings
 
@@ -49,7 +50,8 @@ async def ask(  # noqa: PLR0917 - gradio passes what a program names
     semantic, disjoint, contiguous or random. `drafts`: 1 to 16. `preset` of the score weights: default or
     paper. `focus`: a draft reads only the sentences nearest to the question. `grounded`: the verifier also
     reads each draft with its passages. `documents`: ids of the documents to look in; all without it.
-    `earlier`: the conversation before it, oldest first, as `[{"question": ..., "answer": ...}]`.
+    `earlier`: the conversation before it, oldest first, as `[{"question": ..., "answer": ...}]`. A program
+    that closes its connection stops the run, which is kept as far as it came.
     """
     usual = options_of(parts.settings)
     options = Options(
@@ -113,16 +115,22 @@ def scope(parts: Parts, who: Visitor, collection: str, documents: list[str]) -> 
 
 
 async def finished(parts: Parts, who: Visitor, pipeline: Pipeline, request: Request) -> Trace:
-    """The trace of a run that a program asked for, once it has ended; if the program leaves, it is given up.
+    """The trace of a run that a program asked for, once it has ended; if the program leaves, it is stopped.
 
     Raises:
         TraceError: the run was stopped before it began.
     """
     run_id = parts.runs.start(pipeline, request, owner=who.owner or "")
     trace: Trace | None = None
-    async with aclosing(parts.runs.follow(run_id, every_s=TICK_S)) as traces:
-        async for newest in traces:
-            trace = newest
+    try:
+        async with aclosing(parts.runs.follow(run_id, every_s=TICK_S)) as traces:
+            async for newest in traces:
+                trace = newest
+                if await has_left():
+                    await parts.runs.stop(run_id, reason=LEFT)
+    except asyncio.CancelledError:
+        parts.runs.give_up(run_id, reason=LEFT)
+        raise
     if trace is None:
         raise TraceError("The run was stopped before it began; ask again.")
     return trace

@@ -21,6 +21,7 @@ from specrag import __version__
 from specrag.errors import SpecragError, UsageError
 from specrag.startup import Startup
 from specrag.ui.endpoints.calling import Told
+from specrag.ui.endpoints.leaving import watch
 from specrag.ui.mcp.guard import USER, Guard
 from specrag.ui.mcp.tools import TOOLS
 from specrag.ui.who import visitor_of
@@ -156,6 +157,7 @@ class _Tools:
         assert isinstance(request, Request), "the tools are served over HTTP alone"
         asked = gr.Request(request=request, username=request.scope.get(USER))
         who = visitor_of(asked, self._startup.settings)
+        watch(request)
         found: dict[str, Any] = await told.call(self._startup.parts, who, told.ordered(arguments))
         return found
 
