@@ -1,10 +1,11 @@
-"""What a visitor does inside our own HTML: one hidden text box carries it to the server as a small message.
+"""What a visitor does inside our own HTML: a hidden text box carries it to the server as a small message.
 
 Gradio knows the events of its own components only. A `<button data-sr-action="delete" data-sr-id="...">` in a
-piece of HTML is heard by one listener of `page.js`, which writes `{"action", "id", "value"}` into the box
-that `channel` makes and lets it say `input`. Whoever cares listens to that box and leaves the actions that
-are not its own alone. Anybody can write anything into the box, so `parse` takes nothing but short plain text,
-and every listener still has to check what an id stands for and who may touch it.
+piece of HTML is heard by one listener of `page.js`, which writes `{"action", "id", "value"}` into the box of
+those who care and lets it say `input`. Each part of the page has a box of its own, or every press would wake
+them all, each with a request of its own. Anybody can write anything into any box, so `parse` takes nothing
+but short plain text, and every listener still has to check whether an action is one of its own, what an id
+stands for and who may touch it.
 """
 
 import json
@@ -16,12 +17,23 @@ import gradio as gr
 
 from specrag.ui.markup import render
 
-ELEM_ID: Final = "sr-act"
 MOST_IDS: Final = 1000
 """Values of one message, which a visitor chose by hand."""
 _LONGEST: Final = 200_000
 _ID: Final = re.compile(r"[^\x00-\x1f\x7f\ud800-\udfff]{0,200}")
 _ACTION: Final = re.compile(r"[a-z][a-z-]{0,39}")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Channel:
+    """The boxes, by the part of the page that hears them."""
+
+    answers: gr.Textbox
+    compare: gr.Textbox
+    documents: gr.Textbox
+    fork: gr.Textbox
+    traces: gr.Textbox
+    viewer: gr.Textbox
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -39,10 +51,27 @@ class Act:
     """Tells one press of a button from the next; empty from whoever does not say it."""
 
 
-def channel() -> gr.Textbox:
-    """The box, with the one dialog of the page that asks before something is done; outside of all tabs."""
+def channel() -> Channel:
+    """The boxes, with the one dialog of the page that asks before something is done; outside of all tabs."""
     gr.HTML(render("dialog"), elem_id="sr-dialog-place", apply_default_css=False)
-    return gr.Textbox(visible="hidden", elem_id=ELEM_ID, label="Action")
+    return Channel(
+        answers=_box("answers", "answer"),
+        compare=_box("compare", "compare"),
+        documents=_box("documents", "rest"),
+        fork=_box("fork", "run-fork"),
+        traces=_box("traces", "run", "runs"),
+        viewer=_box("viewer", "open", "leaf"),
+    )
+
+
+def _box(name: str, *begins: str) -> gr.Textbox:
+    """A box of the actions that begin so; the longest beginning has an action, `rest` what no other has."""
+    return gr.Textbox(
+        visible="hidden",
+        elem_id=f"sr-act-{name}",
+        elem_classes=[f"sr-acts-{begin}" for begin in begins],
+        label="Action",
+    )
 
 
 def parse(text: object) -> Act | None:

@@ -65,13 +65,13 @@ def build_app(startup: Startup) -> gr.Blocks:
                 documents_tab = documents.build(startup)
         sheet = viewer.build()
         endpoints.wire(startup)  # first: a listener of the page that is called `ask` would take the name
-        ask.wire(page, ask_tab, startup, top, act)
-        documents.wire(page, documents_tab, startup, ask_tab, top, act)
-        compare.wire(page, compare_tab, startup, act, asking=ask_tab, tabs=tabs)
+        ask.wire(page, ask_tab, startup, top, act.answers)
+        documents.wire(page, documents_tab, startup, ask_tab, top, act.documents)
+        compare.wire(page, compare_tab, startup, act.compare, asking=ask_tab, tabs=tabs)
         tour.wire(page)
         place = traces.Place(tabs=tabs, line=fork_line)
         traces.wire(page, traces_tab, startup, act, ask_tab, place)
-        viewer.wire(page, sheet, startup, act, documents_tab.panel.picker)
+        viewer.wire(page, sheet, startup, act.viewer, documents_tab.panel.picker)
     page.queue(default_concurrency_limit=VISITORS, max_size=4 * VISITORS)
     return page
 

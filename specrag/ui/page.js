@@ -9,9 +9,17 @@
   const tell = () => document.querySelectorAll("button.label-wrap").forEach((button) =>
     button.setAttribute("aria-expanded", String(button.classList.contains("open"))));
 
-  // What is done inside our own HTML goes to the server through one hidden box; see specrag/ui/acts.py.
+  // What is done inside our own HTML goes to the server through a hidden box; see specrag/ui/acts.py.
+  const boxOf = (action) => {
+    const heard = (name) => document.querySelector(`.sr-acts-${CSS.escape(name)} :is(textarea, input)`);
+    for (let end = action.length; end > 0; end = action.lastIndexOf("-", end - 1)) {
+      const box = heard(action.slice(0, end));
+      if (box) return box;
+    }
+    return heard("rest");
+  };
   const send = (action, id, value = "") => {
-    const box = document.querySelector("#sr-act textarea, #sr-act input");
+    const box = boxOf(action);
     if (!box) return;
     const turn = `${performance.timeOrigin}-${performance.now()}-${Math.random()}`; // Gradio may say one thing twice
     box.value = JSON.stringify({ action, id, value, turn });

@@ -293,6 +293,19 @@ def test_a_run_of_twenty_drafts_opens_within_a_second(come: Come) -> None:
     assert min(detail for detail, _ in took) < MOST_MS, took
 
 
+def test_a_press_is_one_request(page: Page) -> None:
+    """Each was heard by every part of the page once, with a request of its own, and a run came in two."""
+    joined: list[str] = []
+    page.wait_for_timeout(1500)  # what the page asks for when it is loaded
+    page.on("request", lambda sent: joined.append(sent.url) if "/queue/join" in sent.url else None)
+    page.get_by_role("button", name="All runs").click()
+    expect(page.locator("#sr-runs .sr-run-question").first).to_be_visible()
+    page.locator('[data-sr-action="run-open"][data-sr-id="twenty"]').first.click()
+    expect(page.locator("#sr-detail-board article.sr-card")).to_have_count(20)
+    page.wait_for_timeout(500)  # for what would be too much
+    assert len(joined) == 2
+
+
 def _busy_ms(session: CDPSession) -> float:
     """How long the page's thread has computed since it was opened, by its own clock of the processor."""
     metrics = {one["name"]: one["value"] for one in session.send("Performance.getMetrics")["metrics"]}

@@ -151,7 +151,7 @@ class Intruder:
 
     def _guesses(self, event: dict[str, Any]) -> Iterator[list[Any]]:
         inputs = self._inputs(event)
-        has_act = any(item["props"].get("elem_id") == "sr-act" for item in inputs)
+        has_act = any(_hears_acts(item) for item in inputs)
         for message in self._messages() if has_act else [""]:
             for name in (self._diary.name, self._own):
                 yield [self._value(item, name, message) for item in inputs]
@@ -170,7 +170,7 @@ class Intruder:
 
     @staticmethod
     def _value(item: dict[str, Any], name: str, message: str) -> Any:
-        if item["props"].get("elem_id") == "sr-act":
+        if _hears_acts(item):
             return message
         if str(item["props"].get("elem_id")).endswith("collection"):
             return name
@@ -181,6 +181,11 @@ class Intruder:
                 return None
             case _:
                 return item["props"].get("value")
+
+
+def _hears_acts(component: dict[str, Any]) -> bool:
+    """Whether it is one of the boxes of `acts.channel`."""
+    return str(component["props"].get("elem_id")).startswith("sr-act-")
 
 
 def test_no_event_of_the_page_tells_or_changes_what_is_anothers(diary: Diary) -> None:

@@ -162,7 +162,7 @@ def build(startup: Startup) -> AskTab:
 
 
 def wire(page: gr.Blocks, tab: AskTab, startup: Startup, top: gr.HTML, act: gr.Textbox) -> None:
-    """Connect the tab's events; `act` is the channel of `acts`."""
+    """Connect the tab's events; `act` is its box of `acts.channel`."""
     events = AskEvents(startup)
     quiet: dict[str, Any] = {"show_progress": "hidden", "api_visibility": "private"}
     page.load(None, None, None, js=ON_LOAD, api_visibility="private")

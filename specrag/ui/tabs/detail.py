@@ -49,7 +49,7 @@ class Detail:
     head: gr.HTML
     replay: gr.HTML
     load: gr.Button
-    """What the player presses when it needs its pictures; not the channel, which all parts listen to."""
+    """What the player presses when it needs its pictures."""
     film: gr.HTML
     colour: gr.Radio
     answer: gr.HTML
@@ -117,26 +117,18 @@ def build(startup: Startup) -> Detail:  # noqa: ARG001 - the same for all parts 
     )
 
 
-def wire(
-    page: gr.Blocks,
-    detail: Detail,
-    startup: Startup,
-    act: gr.Textbox,  # noqa: ARG001 - the same for all parts of the page
-    run_id: gr.Textbox,
-) -> None:
-    """Connect the events.
+def wire(page: gr.Blocks, detail: Detail, startup: Startup, run_id: gr.Textbox) -> Events:
+    """Connect the events; whoever writes another id into the box fills the parts too, by `Events.shown`.
 
     Args:
         page: the whole page.
         detail: what `build` made.
         startup: prepares the parts.
-        act: the channel of `acts`, which it needs no event of.
         run_id: holds the id of the run to show; empty for none.
     """
     events, panel = Events(startup), detail.what_if
     quiet: dict[str, Any] = {"show_progress": "hidden", "api_visibility": "private"}
     page.load(None, None, None, js=ON_LOAD, api_visibility="private")
-    run_id.change(events.show, run_id, detail.shown, **quiet)
     detail.load.click(events.film, run_id, detail.film, **quiet)
     detail.colour.input(
         events.recolour,
@@ -152,6 +144,7 @@ def wire(
     panel.default.click(events.default, asked, settings, **quiet)
     panel.paper.click(events.paper, asked, settings, **quiet)
     panel.reset.click(events.reset, run_id, settings, **quiet)
+    return events
 
 
 def _what_if() -> WhatIfPanel:

@@ -11,6 +11,7 @@ from typing import Any, Final
 import gradio as gr
 
 from specrag.errors import SpecragError
+from specrag.library.visitors import Visitor
 from specrag.startup import Startup
 from specrag.tracing.export.events_of import events_of
 from specrag.tracing.trace import Trace
@@ -56,12 +57,12 @@ class Events:
         self._startup = startup
         self._keys = itertools.count(1)
 
-    def show(self, run_id: str, request: gr.Request) -> tuple[Any, ...]:
-        """A run with all its parts; nothing for an empty id."""
+    def shown(self, who: Visitor, run_id: str) -> tuple[Any, ...]:
+        """A run with all its parts, in the order of `Detail.shown`; nothing for an empty id."""
         if not run_id:
             return _nothing("")
         try:
-            trace = self._trace(run_id, request)
+            trace = self._read(who, run_id)
         except SpecragError as error:
             return _nothing(cards.notice("error", str(error)))
         return opened(trace)
@@ -122,13 +123,12 @@ class Events:
         return (*_updates(wish), what_if_card(trace, wish))
 
     def _trace(self, run_id: str, request: gr.Request) -> Trace:
-        self._check()
-        parts = self._startup.parts
-        return parts.history.trace(visitor_of(request, parts.settings), run_id)
+        return self._read(visitor_of(request, self._startup.settings), run_id)
 
-    def _check(self) -> None:
+    def _read(self, who: Visitor, run_id: str) -> Trace:
         if not self._startup.state.ready:
             raise SpecragError(self._startup.state.message)
+        return self._startup.parts.history.trace(who, run_id)
 
 
 def opened(trace: Trace) -> tuple[Any, ...]:

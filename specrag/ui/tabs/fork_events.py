@@ -49,7 +49,7 @@ def wire(
     Args:
         panel: the form.
         startup: prepares the parts.
-        act: the channel of `acts`.
+        act: its box of `acts.channel`.
         run_id: the run that is opened.
         tabs: the tabs of the page.
         show: hears of the new run and lets the Ask tab show it.

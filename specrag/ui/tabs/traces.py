@@ -5,7 +5,7 @@ Layout and wiring only. What is shown is drawn in `traces_board.py`, what a visi
 """
 
 import asyncio
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
@@ -15,11 +15,13 @@ import gradio as gr
 from specrag.startup import Startup
 from specrag.tracing.history import COMMENT_LENGTH
 from specrag.ui import cards
+from specrag.ui.acts import Channel
 from specrag.ui.tabs import detail, fork, fork_events
 from specrag.ui.tabs.ask import AskTab
+from specrag.ui.tabs.detail_events import Events as DetailEvents
 from specrag.ui.tabs.fork import ForkPanel
 from specrag.ui.tabs.fork_events import ForkEvents
-from specrag.ui.tabs.traces_desk import Values, View
+from specrag.ui.tabs.traces_desk import Desk, Values, View
 from specrag.ui.tabs.traces_events import TAB, Events
 from specrag.ui.tabs.traces_files import RunFiles
 from specrag.ui.trace_filter import filter_form
@@ -138,37 +140,40 @@ def build(startup: Startup) -> TracesTab:
 
 
 def wire(  # noqa: PLR0917 - the page's parts, each of another type
-    page: gr.Blocks, tab: TracesTab, startup: Startup, act: gr.Textbox, asking: AskTab, place: Place
+    page: gr.Blocks, tab: TracesTab, startup: Startup, act: Channel, asking: AskTab, place: Place
 ) -> None:
     """Connect the tab's events."""
-    detail.wire(page, tab.detail, startup, act, tab.run_id)
+    parts = detail.wire(page, tab.detail, startup, tab.run_id)
     forking = fork_events.wire(
         tab.fork,
         startup,
-        act,
+        act.fork,
         tab.run_id,
         tabs=place.tabs,
         show=tab.show,
         line=place.line,
         asked=asking.run_id,
     )
-    _Wiring(tab, startup, place.tabs, forking).wire(page, act)
+    _Wiring(tab, startup, place.tabs, forking, parts).wire(page, act.traces)
 
 
 class _Wiring:
     """Gradio's side of every event: inputs become a desk, values become updates."""
 
-    def __init__(self, tab: TracesTab, startup: Startup, tabs: gr.Tabs, forking: ForkEvents) -> None:
+    def __init__(
+        self, tab: TracesTab, startup: Startup, tabs: gr.Tabs, forking: ForkEvents, parts: DetailEvents
+    ) -> None:
         self._tab = tab
         self._tabs = tabs
         self._fork = forking
+        self._parts = parts
         self._startup = startup
         self._files = RunFiles(startup)
         self._events = Events(startup, self._files.acts)
 
     def wire(self, page: gr.Blocks, act: gr.Textbox) -> None:
         tab = self._tab
-        where = [tab.wanted, tab.ticked, tab.without_texts, tab.view]
+        where = [tab.run_id, tab.wanted, tab.ticked, tab.without_texts, tab.view]
         quiet: dict[str, Any] = {
             "outputs": self._outputs(),
             "show_progress": "hidden",
@@ -193,15 +198,14 @@ class _Wiring:
             return
         async for update in self._starting():
             yield update
-        desk = self._events.desk(inputs, request)
-        view, values = await asyncio.to_thread(self._events.linked, desk, run_id)
-        yield self._updates(view, values)
+        yield await asyncio.to_thread(
+            self._told, request, inputs, lambda desk: self._events.linked(desk, run_id)
+        )
 
     async def _look(self, request: gr.Request, *inputs: Any) -> AsyncGenerator[Updates]:
         async for update in self._starting():
             yield update
-        desk = self._events.desk(inputs, request)
-        yield self._updates(*await asyncio.to_thread(self._events.look, desk))
+        yield await asyncio.to_thread(self._told, request, inputs, self._events.look)
 
     async def _starting(self) -> AsyncGenerator[Updates]:
         """How far the program is, until it is ready or cannot be."""
@@ -210,22 +214,44 @@ class _Wiring:
             await asyncio.to_thread(self._startup.wait, _WAIT_S)
 
     def _search(self, request: gr.Request, *inputs: Any) -> Updates:
-        return self._updates(*self._events.search(self._events.desk(inputs, request)))
+        return self._told(request, inputs, self._events.search)
 
     def _act(self, request: gr.Request, text: str, *inputs: Any) -> Updates:
-        told = self._events.act(self._events.desk(inputs, request), text)
-        return self._nothing() if told is None else self._updates(*told)
+        return self._told(request, inputs, lambda desk: self._events.act(desk, text))
 
     def _import(self, request: gr.Request, file: object, *inputs: Any) -> Updates:
-        outcome = self._files.take(self._events.desk(inputs, request), file)
-        return self._updates(*self._events.imported(outcome))
+        return self._told(request, inputs, lambda desk: self._events.imported(self._files.take(desk, file)))
 
     def _comment(self, request: gr.Request, text: object, *inputs: Any) -> Updates:
-        return self._updates(*self._events.comment(self._events.desk(inputs, request), text))
+        return self._told(request, inputs, lambda desk: self._events.comment(desk, text))
+
+    def _told(
+        self,
+        request: gr.Request,
+        inputs: tuple[Any, ...],
+        doing: Callable[[Desk], tuple[View, Values] | None],
+    ) -> Updates:
+        """What has come of doing something, with the parts of a run that was not shown before.
+
+        They come in the same answer: a box that changes and asks for them would cost a second one, and the
+        page a second painting.
+        """
+        shown, *inputs_of_desk = inputs
+        desk = self._events.desk(tuple(inputs_of_desk), request)
+        told = doing(desk)
+        if told is None:
+            return self._nothing()
+        view, values = told
+        updates = self._updates(view, values)
+        run_id = values.get("run_id", shown)
+        if run_id != shown:
+            updates |= zip(self._tab.detail.shown, self._parts.shown(desk.who, run_id), strict=True)
+        return updates
 
     def _outputs(self) -> list[Any]:
         mine = (name for name in TracesTab.__slots__ if name not in _OTHERS)
-        return [*(getattr(self._tab, name) for name in mine), *self._tab.fork.filled, self._tabs]
+        mine_alone = [getattr(self._tab, name) for name in mine]
+        return [*mine_alone, *self._tab.detail.shown, *self._tab.fork.filled, self._tabs]
 
     def _nothing(self) -> Updates:
         """An answer that changes nothing; Gradio takes none at all for one that empties the page."""

@@ -44,7 +44,7 @@ def wire(page: gr.Blocks, viewer: ViewerSheet, startup: Startup, box: gr.Textbox
         page: the whole page.
         viewer: the sheet.
         startup: prepares the parts.
-        box: the channel of `acts`.
+        box: its box of `acts.channel`.
         collection: chosen in the Documents tab; documents that are opened there are in it.
     """
     events = _Events(startup)
