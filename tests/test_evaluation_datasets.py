@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from specrag.evaluation.converters import FORMATS, Format
@@ -198,6 +198,7 @@ NAMES = st.sampled_from(
 )  # fmt: skip
 
 
+@settings(deadline=None)  # it writes a file
 @given(row=st.dictionaries(NAMES, JSON, max_size=8), form=st.sampled_from(FORMATS))
 def test_no_row_is_a_crash(
     tmp_path_factory: pytest.TempPathFactory, row: dict[str, Any], form: Format

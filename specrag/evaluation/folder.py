@@ -1,0 +1,196 @@
+"""An evaluation on disk: a line for each finished run, its trace beside it, and the plan that both follow.
+
+A line is written once its trace is, and is on the disk before the next run begins. So a process that is
+killed loses the run that was under way and nothing else; whatever it left half written is not counted. A
+folder belongs to one plan: runs under other settings, data or versions are never mixed into one table.
+"""
+
+import json
+import os
+from collections.abc import Iterator, Mapping
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any, Final, Literal
+
+from filelock import FileLock, Timeout
+
+from specrag.errors import SpecragError
+from specrag.evaluation.problems import EvaluationError
+from specrag.tracing.codec import from_json, to_json
+from specrag.tracing.trace import Trace
+
+PLAN: Final = "plan.json"
+LINES: Final = "results.jsonl"
+TRACES: Final = "traces"
+_GROWING: Final = ("data", "systems")
+"""Parts of a plan that may name more than the folder has, or less."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Line:
+    """One finished run."""
+
+    dataset: str
+    question: str
+    """Its id in the file."""
+    system: str
+    run_id: str
+    status: Literal["done", "failed"]
+    answer: str = ""
+    error: str = ""
+    retrieve_ms: float | None = None
+    """What finding the passages took, once for all systems; None for those that read none."""
+
+    @property
+    def key(self) -> tuple[str, str, str]:
+        """What was run."""
+        return (self.dataset, self.question, self.system)
+
+
+class Folder:
+    """The runs of one evaluation. `finished` are those to count, by what was run."""
+
+    def __init__(self, path: Path) -> None:
+        """Open a folder, made if it is missing; held until `close`.
+
+        Raises:
+            EvaluationError: another process uses it, it holds something else, or it cannot be written.
+        """
+        self.path = path
+        try:
+            path.mkdir(parents=True, exist_ok=True)
+            self._lock = FileLock(path / "evaluation.lock", thread_local=False)
+            self._lock.acquire(timeout=0)
+            (path / TRACES).mkdir(exist_ok=True)
+        except Timeout:
+            raise EvaluationError(f"{path} is in use by another evaluation; wait for it to end.") from None
+        except OSError as error:
+            raise EvaluationError(f"{path} cannot be used: {error.strerror or error}.") from error
+        self.finished: dict[tuple[str, str, str], Line] = {}
+
+    def close(self) -> None:
+        """Let another process have it."""
+        self._lock.release()
+
+    def begin(self, plan: Mapping[str, Any], *, restart: bool = False) -> None:
+        """Follow a plan: go on with the runs that are here, or remove them with `restart`.
+
+        Runs that failed are not counted as finished, so they are tried again.
+
+        Raises:
+            EvaluationError: the runs here were made after another plan, or cannot be read.
+        """
+        before = self._plan()
+        if restart:
+            self._clear()
+        elif before is not None:
+            self._check(before, plan)
+            plan = {**plan, **{name: {**before[name], **plan[name]} for name in _GROWING}}
+            last = {line.key: line for line in self._lines()}
+            self.finished = {key: line for key, line in last.items() if line.status == "done"}
+        elif any(one.name not in ("evaluation.lock", TRACES, "chroma") for one in self.path.iterdir()):
+            raise EvaluationError(
+                f"{self.path} holds files that are no evaluation; choose an empty folder with --out."
+            )
+        _write(self.path / PLAN, json.dumps(plan, ensure_ascii=False, indent=1))
+
+    def keep(self, line: Line, trace: Trace | None) -> None:
+        """Put a finished run on the disk."""
+        if trace is not None:
+            _write(self.path / TRACES / f"{line.run_id}.json", to_json(trace))
+        text = json.dumps(asdict(line), ensure_ascii=False).encode("utf-8", "replace") + b"\n"
+        with (self.path / LINES).open("ab") as file:
+            file.write(text)
+            file.flush()
+            os.fsync(file.fileno())
+        self.finished[line.key] = line
+
+    def trace(self, line: Line) -> Trace | None:
+        """The trace of a finished run; None if it failed before it began, or if the file is gone.
+
+        Raises:
+            EvaluationError: the file is damaged.
+        """
+        path = self.path / TRACES / f"{line.run_id}.json"
+        try:
+            return from_json(path.read_text(encoding="utf-8"))
+        except FileNotFoundError:
+            return None
+        except (OSError, UnicodeDecodeError, SpecragError) as error:
+            raise EvaluationError(f"{path} cannot be read: {error}; use --restart.") from error
+
+    def _plan(self) -> dict[str, Any] | None:
+        path = self.path / PLAN
+        try:
+            plan = json.loads(path.read_text(encoding="utf-8"))
+        except FileNotFoundError:
+            return None
+        except (OSError, ValueError) as error:
+            raise EvaluationError(f"{path} cannot be read; use --restart to begin anew.") from error
+        if not isinstance(plan, dict) or not all(isinstance(plan.get(name), dict) for name in _GROWING):
+            raise EvaluationError(f"{path} is no plan of an evaluation; choose another folder with --out.")
+        return plan
+
+    def _check(self, before: Mapping[str, Any], plan: Mapping[str, Any]) -> None:
+        for name in {**before, **plan}:
+            old, new = before.get(name), plan.get(name)
+            if name in _GROWING:
+                assert isinstance(old, dict)
+                assert isinstance(new, dict)
+                old = {one: old[one] for one in old if one in new}
+                new = {one: new[one] for one in old}
+            found = _difference(name, old, new)
+            if found:
+                raise EvaluationError(
+                    f"{self.path} holds runs with {found[0]} {_shown(found[1])}, and now it is "
+                    f"{_shown(found[2])}; choose another folder with --out, or remove them with --restart."
+                )
+
+    def _lines(self) -> Iterator[Line]:
+        """The lines that were written whole; a torn one at the end is cut off, so that the next is none."""
+        path = self.path / LINES
+        data = path.read_bytes() if path.exists() else b""
+        whole = data.rfind(b"\n") + 1
+        if whole < len(data):
+            os.truncate(path, whole)
+        for number, text in enumerate(data[:whole].splitlines(), 1):
+            try:
+                yield Line(**json.loads(text))
+            except (ValueError, TypeError) as error:
+                raise EvaluationError(
+                    f"{path}, line {number}: it is no finished run; use --restart."
+                ) from error
+
+    def _clear(self) -> None:
+        for name in (PLAN, LINES):
+            (self.path / name).unlink(missing_ok=True)
+        for trace in (self.path / TRACES).glob("*.json"):
+            trace.unlink()
+
+
+def _difference(name: str, old: Any, new: Any) -> tuple[str, Any, Any] | None:
+    """The first place where two plans differ, with both values."""
+    if isinstance(old, dict) and isinstance(new, dict):
+        for key in {**old, **new}:
+            found = _difference(f"{name}.{key}", old.get(key), new.get(key))
+            if found:
+                return found
+        return None
+    return None if old == new else (name, old, new)
+
+
+def _shown(value: Any) -> str:
+    return "not set" if value is None else json.dumps(value, ensure_ascii=False)[:80]
+
+
+def _write(path: Path, text: str) -> None:
+    """Wholly or not at all."""
+    beside = path.with_suffix(".part")
+    try:
+        with beside.open("w", encoding="utf-8", errors="replace") as file:
+            file.write(text)
+            file.flush()
+            os.fsync(file.fileno())
+        beside.replace(path)
+    except OSError as error:
+        raise EvaluationError(f"{path} cannot be written: {error.strerror or error}.") from error

@@ -1,0 +1,91 @@
+"""What an evaluation is going to do, as a value that can be compared with what a folder already holds."""
+
+import hashlib
+import random
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any, Final
+
+from specrag.config import Settings
+from specrag.evaluation.corpus import CorpusName
+from specrag.evaluation.questions import Dataset, Question
+from specrag.evaluation.systems import System
+
+SCHEMA: Final = "specrag.eval-plan/1"
+_ROOT: Final = Path(__file__).resolve().parent.parent
+_DECIDING: Final = (
+    *("pipelines/*.py", "retrieval/*.py", "models/**/*.py"),
+    *(f"{name}.py" for name in ("prompts", "draft", "verify", "scoring", "decide", "partition", "direct")),
+    *(f"{name}.py" for name in ("clusters", "draws", "claims", "dispute", "text", "synthesise", "follow_up")),
+)
+"""The files that an answer follows from."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Plan:
+    """Which questions go to which systems, in which order."""
+
+    datasets: tuple[Dataset, ...]
+    systems: tuple[System, ...]
+    settings: Settings
+    seed: int = 0
+    limit: int | None = None
+    """Questions of each file; None takes all."""
+    corpus: CorpusName = "given"
+
+    @cached_property
+    def questions(self) -> tuple[tuple[Dataset, Question], ...]:
+        """Those of all files in turn, so that a run that is stopped has some of each.
+
+        A smaller limit takes the first ones of a larger, so a folder can be gone on with under another limit.
+        """
+        samples = [sample(one.questions, seed=self.seed, limit=self.limit) for one in self.datasets]
+        longest = max(map(len, samples))
+        return tuple(
+            (dataset, questions[place])
+            for place in range(longest)
+            for dataset, questions in zip(self.datasets, samples, strict=True)
+            if place < len(questions)
+        )
+
+    def order(self, question: Question) -> list[System]:
+        """The systems as they take this question: drawn anew for each, so that no one is always first."""
+        drawn = random.Random(f"{self.seed} {question.id}")  # noqa: S311 - reproducible on purpose
+        first = [system for system in self.systems if system.fork is None]
+        drawn.shuffle(first)
+        return [*first, *(system for system in self.systems if system.fork is not None)]
+
+    def document(self, environment: Mapping[str, Any], config: Mapping[str, Any]) -> dict[str, Any]:
+        """What a folder keeps of it; `limit` is left out, since more questions change no run."""
+        return {
+            "schema": SCHEMA,
+            "data": {one.name: one.sha256 for one in self.datasets},
+            "seed": self.seed,
+            "corpus": self.corpus,
+            "systems": {one.name: {**one.settings, **_fork(one)} for one in self.systems},
+            "settings": dict(config),
+            "versions": environment.get("versions", {}),
+            "models": environment.get("models", {}),
+            "code": code(),
+        }
+
+
+def sample(questions: Sequence[Question], *, seed: int, limit: int | None) -> tuple[Question, ...]:
+    """So many of the questions by the seed, or all, in the order of the draw."""
+    drawn = sorted(questions, key=lambda one: one.id)
+    random.Random(seed).shuffle(drawn)  # noqa: S311 - reproducible on purpose
+    return tuple(drawn[:limit])
+
+
+def code() -> str:
+    """A word for the code that answers follow from; it changes with it, which a version does not."""
+    digest = hashlib.sha256()
+    for path in sorted({path for pattern in _DECIDING for path in _ROOT.glob(pattern)}):
+        digest.update(path.read_bytes())
+    return digest.hexdigest()[:16]
+
+
+def _fork(system: System) -> dict[str, str]:
+    return {"fork": system.fork} if system.fork else {}

@@ -1,0 +1,238 @@
+"""The runs of an evaluation, one after the other, each on the disk before the next begins.
+
+Every question is prepared once: its follow-up made to stand alone and its passages found, by the ordinary
+retriever. All systems then answer from these very passages, in an order that is drawn for each question, so
+that neither luck in retrieval nor a machine that grows warm favours one of them.
+"""
+
+import asyncio
+import time
+from collections.abc import Callable
+from contextlib import aclosing
+from dataclasses import dataclass, replace
+
+from specrag.config import Settings
+from specrag.errors import SpecragError
+from specrag.evaluation.closed_book import ClosedBookPipeline
+from specrag.evaluation.corpus import Corpus
+from specrag.evaluation.folder import Folder, Line
+from specrag.evaluation.plan import Plan
+from specrag.evaluation.problems import EvaluationError
+from specrag.evaluation.questions import Dataset, Question
+from specrag.evaluation.systems import System
+from specrag.fairness import find_passages, warm_up
+from specrag.forking import fork
+from specrag.pipelines.base import Given, Pipeline, Request, Tools
+from specrag.pipelines.rewriting import Rewriting
+from specrag.recording import Recording
+from specrag.timeline import Timeline
+from specrag.tracing.trace import Trace, fold
+from specrag.types import PipelineName, Role
+
+BASE = "speculative"
+"""The system that forks take over from."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Progress:
+    """How far an evaluation is."""
+
+    done: int
+    total: int
+    failed: int
+    left_s: float | None
+    """Seconds that the rest will take if it goes on like this; None before the first run of this process."""
+    text: str = ""
+    """What was done last."""
+
+
+Tell = Callable[[Progress], None]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Prepared:
+    """A question with what all systems begin with."""
+
+    dataset: Dataset
+    question: Question
+    request: Request
+    retrieve_ms: float | None
+    error: str = ""
+    """Why no passage could be found."""
+
+
+class Runner:
+    """Runs a plan. `pipeline` makes one for the settings of a run; `tools` are what all work with."""
+
+    def __init__(
+        self,
+        *,
+        tools: Tools,
+        pipeline: Callable[[PipelineName, Settings], Pipeline],
+        corpus: Corpus,
+        folder: Folder,
+        plan: Plan,
+        tell: Tell = lambda _: None,
+        timer: Callable[[], float] = time.perf_counter,
+    ) -> None:
+        self._tools = tools
+        self._pipeline = pipeline
+        self._corpus = corpus
+        self._folder = folder
+        self._plan = plan
+        self._tell = tell
+        self._timer = timer
+        self._ran = 0
+        self._spent_s = 0.0
+        for system in plan.systems:  # a setting that is wrong is said before anything is run
+            system.under(tools.settings)
+
+    async def run(self) -> None:
+        """Do what is not done yet. Being cancelled leaves all that was finished."""
+        self._say("")
+        if self._left == 0:
+            return
+        await warm_up(self._tools)
+        for dataset, question in self._plan.questions:
+            todo = [
+                system
+                for system in self._plan.order(question)
+                if (dataset.name, question.id, system.name) not in self._folder.finished
+            ]
+            if todo:
+                await self._ask(dataset, question, todo)
+
+    @property
+    def _total(self) -> int:
+        return len(self._plan.questions) * len(self._plan.systems)
+
+    @property
+    def _left(self) -> int:
+        return self._total - len(self._finished)
+
+    @property
+    def _finished(self) -> list[Line]:
+        done, systems = self._folder.finished, self._plan.systems
+        keys = ((d.name, q.id, system.name) for d, q in self._plan.questions for system in systems)
+        return [done[key] for key in keys if key in done]
+
+    async def _ask(self, dataset: Dataset, question: Question, systems: list[System]) -> None:
+        with self._corpus.hold(question) as collection:
+            started = self._timer()
+            prepared = await self._prepared(dataset, question, collection)
+            for system in systems:
+                line = await self._answer(prepared, system)
+                self._ran += 1
+                self._spent_s += self._timer() - started
+                started = self._timer()
+                said = f"{line.status}: {line.error}" if line.error else "done"
+                self._say(f"{dataset.name} {question.id} {system.name} {said}")
+
+    def _say(self, text: str) -> None:
+        finished = self._finished
+        failed = sum(line.status == "failed" for line in finished)
+        left_s = (self._total - len(finished)) * self._spent_s / self._ran if self._ran else None
+        self._tell(Progress(done=len(finished), total=self._total, failed=failed, left_s=left_s, text=text))
+
+    async def _prepared(self, dataset: Dataset, question: Question, collection: str) -> _Prepared:
+        request = Request(question=question.asked, collection=collection, earlier=question.earlier)
+        try:
+            asked = await self._rewritten(question)
+            found = await find_passages(self._tools, replace(request, question=asked))
+        except SpecragError as error:
+            return _Prepared(
+                dataset=dataset, question=question, request=request, retrieve_ms=None, error=str(error)
+            )
+        given: Given = replace(found.given, rewritten=asked if question.earlier else None)
+        return _Prepared(
+            dataset=dataset,
+            question=question,
+            request=replace(request, given=given),
+            retrieve_ms=found.took_ms,
+        )
+
+    async def _rewritten(self, question: Question) -> str:
+        """The question that stands alone, made once for all systems."""
+        tools = self._tools
+        timeline = Timeline(tools.clock)
+        rewriting = Rewriting(
+            tools.verifier,
+            question.asked,
+            earlier=question.earlier,
+            given=None,
+            limit=tools.settings.max_question_characters,
+            timeline=timeline,
+        )
+        async with aclosing(rewriting.events(timeline.start("rewrite"))) as events:
+            async for _ in events:
+                pass
+        return rewriting.question
+
+    async def _answer(self, prepared: _Prepared, system: System) -> Line:
+        line = Line(
+            dataset=prepared.dataset.name,
+            question=prepared.question.id,
+            system=system.name,
+            run_id="",
+            status="failed",
+            error=prepared.error,
+            retrieve_ms=prepared.retrieve_ms if system.reads else None,
+        )
+        trace: Trace | None = None
+        if not prepared.error or not system.reads:
+            try:
+                trace = await self._trace(prepared, system)
+            except SpecragError as error:
+                line = replace(line, error=str(error))
+            else:
+                line = _told(line, trace)
+        await self._kept(line, trace)
+        return line
+
+    async def _kept(self, line: Line, trace: Trace | None) -> None:
+        """Put it on the disk to the end, also where somebody stops the evaluation at this moment."""
+        keeping = asyncio.ensure_future(asyncio.to_thread(self._folder.keep, line, trace))
+        try:
+            await asyncio.shield(keeping)
+        except asyncio.CancelledError:
+            await asyncio.wait([keeping])
+            raise
+
+    async def _trace(self, prepared: _Prepared, system: System) -> Trace:
+        settings = system.under(self._tools.settings)
+        log = Recording()
+        await log.record(
+            self._made(system, settings), self._request(prepared, system), deadline_s=settings.deadline_s
+        )
+        return fold(log.events)
+
+    def _made(self, system: System, settings: Settings) -> Pipeline:
+        if system.reads:
+            return self._pipeline(system.pipeline, settings)
+        role: Role = "drafter" if system.method == "closed-book-drafter" else "verifier"
+        return ClosedBookPipeline(replace(self._tools, settings=settings), role=role)
+
+    def _request(self, prepared: _Prepared, system: System) -> Request:
+        asked = prepared.request
+        fresh = Request(question=asked.question, collection=asked.collection, earlier=asked.earlier)
+        if not system.reads:
+            return replace(fresh, given=asked.given and replace(asked.given, passages=()))
+        if system.fork is None:
+            return replace(fresh, given=asked.given)
+        line = self._folder.finished.get((prepared.dataset.name, prepared.question.id, BASE))
+        trace = self._folder.trace(line) if line is not None else None
+        if trace is None:
+            raise EvaluationError(f"There is no run of {BASE} whose work {system.name} could take over.")
+        return replace(fork(trace, system.fork), run_id=fresh.run_id, collection=fresh.collection)
+
+
+def _told(line: Line, trace: Trace) -> Line:
+    """The line of a run that began."""
+    done = trace.status == "done"
+    return replace(
+        line,
+        run_id=trace.run_id,
+        status="done" if done else "failed",
+        answer=trace.answer.text if done and trace.answer is not None else "",
+        error=trace.error.message if trace.error else "",
+    )
