@@ -17,6 +17,7 @@ from pydantic import TypeAdapter, ValidationError
 
 from specrag.errors import TraceError
 from specrag.tracing.database import Database
+from specrag.tracing.schema import is_id, shown_id
 from specrag.types import PipelineName, RunStatus
 
 _TABLE: Final = """CREATE TABLE IF NOT EXISTS comparisons (
@@ -126,6 +127,8 @@ class ComparisonStore:
         Raises:
             TraceError: there is none, or its row cannot be read.
         """
+        if not is_id(identity):
+            raise TraceError(missing(identity))
         with self._database.reading() as connection:
             row = connection.execute("SELECT document FROM comparisons WHERE id = ?", (identity,)).fetchone()
         if row is None:
@@ -157,7 +160,8 @@ class ComparisonStore:
 
 def missing(identity: str) -> str:
     """What is said of a comparison that is not there, and of one that belongs to somebody else."""
-    return f"There is no comparison “{identity[:40]}” here; it may have been deleted, or be somebody else's."
+    shown = shown_id(identity)
+    return f"There is no comparison “{shown}” here; it may have been deleted, or be somebody else's."
 
 
 def _lineup(pipelines: Sequence[PipelineName]) -> str:

@@ -68,3 +68,10 @@ class Database:
                 yield connection
         except sqlite3.Error as error:
             raise TraceError(f"The traces at {self.path.name} cannot be used: {error}.") from error
+        except (
+            OverflowError,
+            UnicodeEncodeError,
+        ) as error:  # what somebody has sent, and the file cannot hold
+            raise TraceError(
+                f"The traces at {self.path.name} cannot hold this: {str(error)[:200]}."
+            ) from error

@@ -5,6 +5,7 @@ of runs then never turns over the pages of their documents.
 """
 
 import json
+import re
 import sqlite3
 import unicodedata
 import zlib
@@ -17,6 +18,10 @@ from specrag.tracing.database import Database
 VERSION: Final = 2
 SHOWN: Final = 200
 """Characters of an answer that a list shows."""
+LONGEST_ID: Final = 200
+"""Characters of an id; those that are made here have twelve."""
+CONTROL: Final = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff]")
+"""What no id holds."""
 _SEARCHED: Final = 10_000
 """Characters of an answer that a search looks at."""
 
@@ -165,6 +170,16 @@ def folded(text: str) -> str:
 def plain(text: str) -> str:
     """Text that SQLite takes: without lone surrogates."""
     return text.encode("utf-8", "replace").decode("utf-8")
+
+
+def is_id(text: str) -> bool:
+    """Whether anything kept can have this id; callers send whatever they like, also what SQLite refuses."""
+    return len(text) <= LONGEST_ID and CONTROL.search(text) is None
+
+
+def shown_id(text: str) -> str:
+    """An id as a sentence says it."""
+    return "".join(char for char in text[:LONGEST_ID] if char.isprintable())[:40]
 
 
 def pack(text: str) -> bytes:

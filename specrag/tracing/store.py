@@ -12,12 +12,12 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any, Final, Literal
 
-from specrag.errors import TraceError
+from specrag.errors import TraceError, UsageError
 from specrag.events import Event
 from specrag.library.visitors import PASSING
 from specrag.tracing.codec import events_from_json, events_to_json, from_json, to_dict
 from specrag.tracing.database import Database
-from specrag.tracing.schema import TOLD, insert, pack, prepare, told, unpack
+from specrag.tracing.schema import TOLD, insert, is_id, pack, prepare, shown_id, told, unpack
 from specrag.tracing.search import COLUMNS, RunFilter, RunSummary, conditions, stamp, summary
 from specrag.tracing.trace import Trace
 from specrag.types import Rating
@@ -37,6 +37,8 @@ _SURPLUS: Final = """run_id IN (
 )"""
 _MOST: Final = 500
 """Values of one statement; SQLite has a limit."""
+_FARTHEST: Final = 1_000_000_000
+"""Runs of a page, and before it; SQLite has a limit here as well."""
 
 
 class TraceStore:
@@ -81,6 +83,8 @@ class TraceStore:
         Raises:
             TraceError: there is no such run.
         """
+        if not is_id(run_id):
+            raise missing(run_id)
         with self._database.reading() as connection:
             row = connection.execute(f"SELECT {COLUMNS} FROM runs WHERE run_id = ?", (run_id,)).fetchone()  # noqa: S608 - our own names
         if row is None:
@@ -97,31 +101,36 @@ class TraceStore:
         """A page of what is wanted, newest first, and how many there are; `owner` None means everybody's.
 
         Raises:
-            UsageError: a date cannot be read.
+            UsageError: a date cannot be read, or a number is out of range.
         """
+        if not (0 <= limit <= _FARTHEST and 0 <= offset <= _FARTHEST):
+            raise UsageError(f"The limit and the offset of a list of runs lie between 0 and {_FARTHEST:,}.")
         condition, values = conditions(owner, wanted)
         query = (
             f"SELECT {COLUMNS} FROM runs WHERE {condition} "  # noqa: S608 - our own names
             "ORDER BY created_at DESC, rowid DESC LIMIT ? OFFSET ?"
         )
         with self._database.reading() as connection:
-            rows = connection.execute(query, (*values, max(0, limit), max(0, offset))).fetchall()
+            rows = connection.execute(query, (*values, limit, offset)).fetchall()
             count = connection.execute(f"SELECT count(*) FROM runs WHERE {condition}", values).fetchone()[0]  # noqa: S608 - our own names
         return [summary(row) for row in rows], int(count)
 
     def children(self, run_id: str) -> list[RunSummary]:
         """The runs that were forked from a run, oldest first."""
         query = f"SELECT {COLUMNS} FROM runs WHERE parent = ? ORDER BY created_at, rowid"  # noqa: S608 - our own names
+        if not is_id(run_id):
+            return []
         with self._database.reading() as connection:
             rows = connection.execute(query, (run_id,)).fetchall()
         return [summary(row) for row in rows]
 
     def delete(self, run_ids: Sequence[str], owner: str | None) -> int:
         """Delete runs of an owner (None: of anybody); returns how many there were."""
+        known = list(filter(is_id, dict.fromkeys(run_ids)))
         with self._database.writing() as connection:
             return sum(
                 _delete(connection, f"run_id IN ({', '.join('?' * len(some))})", some, owner)
-                for some in _batches(list(dict.fromkeys(run_ids)))
+                for some in _batches(known)
             )
 
     def clear(self, owner: str | None, wanted: RunFilter) -> int:
@@ -175,12 +184,16 @@ class TraceStore:
         return True
 
     def _change(self, run_id: str, change: str, values: tuple[Any, ...]) -> None:
+        if not is_id(run_id):
+            raise missing(run_id)
         with self._database.writing() as connection:
             done = connection.execute(f"UPDATE runs SET {change} WHERE run_id = ?", (*values, run_id))  # noqa: S608 - our own names
         if not done.rowcount:
             raise missing(run_id)
 
     def _blob(self, column: Literal["trace", "events"], run_id: str) -> bytes:
+        if not is_id(run_id):
+            raise missing(run_id)
         with self._database.reading() as connection:
             query = f"SELECT {column} FROM recordings WHERE run_id = ?"  # noqa: S608 - our own names
             row = connection.execute(query, (run_id,)).fetchone()
@@ -191,9 +204,8 @@ class TraceStore:
 
 def missing(run_id: str) -> TraceError:
     """The refusal of a run that is not here, and in the same words of one that is somebody else's."""
-    shown = "".join(char for char in run_id if char.isprintable())[:40]
     return TraceError(
-        f"There is no run “{shown}” here; it may have been deleted or belong to another machine."
+        f"There is no run “{shown_id(run_id)}” here; it may have been deleted or belong to another machine."
     )
 
 

@@ -4,12 +4,12 @@ Types are checked before. What is left would otherwise crash or freeze a page th
 span that is its own parent, a score of 40, an id with a line break, a million tokens.
 """
 
-import re
 from collections.abc import Iterable, Iterator
 from datetime import datetime
 from typing import Final
 
 from specrag.errors import TraceError
+from specrag.tracing.schema import is_id
 from specrag.tracing.trace import Trace
 from specrag.types import Scores, Span, TokenLogprob
 
@@ -28,8 +28,6 @@ _MOST: Final = {
     "spans": 2000,
     "earlier": 100,
 }
-_LONGEST_ID: Final = 200
-_CONTROL: Final = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff]")
 _FIRST_YEAR, _LAST_YEAR = 1970, 2200
 _LATEST_MS: Final = 1e10
 """Four months; nobody waits so long, and nanoseconds of it still are a whole number everywhere."""
@@ -99,7 +97,7 @@ def _check_ids(trace: Trace) -> None:
         _refuse("it has no run_id")
     for name, ids in _ids(trace):
         for one in ids:
-            if len(one) > _LONGEST_ID or _CONTROL.search(one):
+            if not is_id(one):
                 _refuse(f"an id in {name} is too long or holds control characters")
     for name, owned in (
         ("passages", [passage.id for passage in trace.passages]),

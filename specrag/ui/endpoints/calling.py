@@ -17,6 +17,7 @@ from pydantic import TypeAdapter, ValidationError
 from specrag.build import Parts
 from specrag.errors import SpecragError, UsageError
 from specrag.library.visitors import Visitor
+from specrag.pipelines.base import readable
 from specrag.startup import Startup
 from specrag.ui.who import visitor_of
 
@@ -36,7 +37,8 @@ def serve(startup: Startup, function: Endpoint) -> None:
             who = visitor_of(request, startup.settings)
             return await told.call(startup.parts, who, values)
         except SpecragError as error:
-            raise gr.Error(str(error), print_exception=False) from error
+            # what was sent may stand in the sentence, and half a letter can be sent to nobody
+            raise gr.Error(readable(str(error)), print_exception=False) from error
 
     named: Any = called
     named.__name__, named.__doc__ = function.__name__, function.__doc__

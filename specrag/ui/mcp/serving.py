@@ -19,6 +19,7 @@ from starlette.types import Receive, Scope, Send
 
 from specrag import __version__
 from specrag.errors import SpecragError, UsageError
+from specrag.pipelines.base import readable
 from specrag.startup import Startup
 from specrag.ui.endpoints.calling import Told
 from specrag.ui.endpoints.leaving import watch
@@ -135,7 +136,7 @@ class _Tools:
         try:
             found = await self._found(context.request, params.name, params.arguments or {})
         except SpecragError as error:
-            return mcp_types.CallToolResult(content=[_text(str(error))], is_error=True)
+            return mcp_types.CallToolResult(content=[_text(readable(str(error)))], is_error=True)
         except Exception:  # noqa: BLE001 - what a bug says may hold anything, so only the log has it
             _log.exception("the tool %r failed unexpectedly", params.name)
             sentence = "The tool failed unexpectedly; the log of the program says where."
