@@ -13,7 +13,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import aclosing
 from dataclasses import replace
 
-from specrag.errors import SpecragError, TraceError
+from specrag.errors import TraceError
 from specrag.events import Event
 from specrag.pipelines.base import Pipeline, Request
 from specrag.recording import Recording
@@ -144,21 +144,25 @@ class Runs:
             run.task.cancel()
         return run.task
 
-    def stop_now(self, run_id: str, *, timeout: float = 30.0) -> bool:
-        """The same as `stop` from another thread than that of the runs.
+    def drop(self, run_id: str, *, timeout: float = 30.0) -> bool:
+        """Stop a run and let go of it, from another thread; whether it was nowhere but here, not kept.
 
         Raises:
             TraceError: the run has not stopped within `timeout` seconds.
         """
         if self._loop is None or self.owner(run_id) is None:
             return False
-        stopping = asyncio.run_coroutine_threadsafe(self.stop(run_id, reason=DELETED), self._loop)
+        stopping = asyncio.run_coroutine_threadsafe(self._drop(run_id), self._loop)
         try:
             return stopping.result(timeout)
         except TimeoutError:
             raise TraceError(
                 f"The run {run_id} does not stop; it is still at work, so try again in a moment."
             ) from None
+
+    async def _drop(self, run_id: str) -> bool:
+        await self.stop(run_id, reason=DELETED)
+        return self._live.pop(run_id, None) is not None
 
     def shut_down(self, timeout: float = 5.0) -> None:
         """Stop every run from another thread, so that each is kept before the process ends."""
@@ -186,8 +190,8 @@ class Runs:
             # not `to_thread`: the task that it makes may be cancelled by the loop's end before it begins
             keeping = asyncio.get_running_loop().run_in_executor(self._keepers, self._keep, run)
             kept = await asyncio.shield(keeping)
-        except SpecragError:
-            _log.exception("run %s could not be kept", request.run_id)
+        except Exception:  # noqa: BLE001 - whatever the store does, a run that is over has to end as it was
+            _log.exception("The run %s could not be kept, and is lost when the program ends.", request.run_id)
         else:
             if kept:
                 self._live.pop(request.run_id, None)

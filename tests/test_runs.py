@@ -1,6 +1,7 @@
 """Runs on the server: followed from anywhere, stopped at once, kept in every case."""
 
 import asyncio
+import errno
 import threading
 from collections.abc import AsyncGenerator, Iterator, Sequence
 from contextlib import aclosing
@@ -398,6 +399,32 @@ async def test_a_run_that_cannot_be_kept_is_still_shown(tmp_path: Path, store: C
     run_id = runs.start(pipeline(store, ScriptedModel(extract)), request())
     assert (await last(runs, run_id)).status == "done"
     assert (await last(runs, run_id)).status == "done"
+
+
+class BrokenStore(TraceStore):
+    """Fails in a way that nobody has thought of."""
+
+    def save(self, trace: Trace, events: Sequence[Event], *, owner: str = "", imported: bool = False) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+
+async def test_whatever_the_store_does_a_run_ends_as_it_was_and_can_be_deleted(
+    tmp_path: Path, store: ChromaStore, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Its task died of what was no error of ours, and its trace stayed in memory whatever anybody did."""
+    broken = BrokenStore(tmp_path / "traces.db")
+    runs = Runs(broken, deadline_s=20)
+    history = History(broken, runs, load_settings({}))
+    run_id = runs.start(pipeline(store, ScriptedModel(extract)), request())
+    assert (await last(runs, run_id)).status == "done"
+    assert runs.active == 0
+    assert "The run r1 could not be kept" in caplog.text
+    await runs.close()
+    assert history.trace(Visitor(id="ann"), run_id).status == "done"
+    assert await asyncio.to_thread(history.delete, Visitor(id="ann"), [run_id, run_id]) == 1
+    with pytest.raises(TraceError, match="There is no run"):
+        history.trace(Visitor(id="ann"), run_id)
+    assert await asyncio.to_thread(history.delete, Visitor(id="ann"), [run_id]) == 0
 
 
 async def test_who_listens_hears_of_every_run_that_was_kept(tmp_path: Path, store: ChromaStore) -> None:

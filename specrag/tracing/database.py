@@ -17,11 +17,18 @@ BUSY_S: Final = 30.0
 
 
 class Database:
-    """Reading and writing the file at `path`, in transactions."""
+    """Reading and writing the file at `path`, in transactions.
+
+    Raises:
+        TraceError: its folder cannot be made.
+    """
 
     def __init__(self, path: Path) -> None:
         self.path = path
-        path.parent.mkdir(parents=True, exist_ok=True)
+        try:
+            path.parent.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise TraceError(f"The traces at {path.name} cannot be used: {error.strerror}.") from error
 
     @contextmanager
     def reading(self) -> Iterator[sqlite3.Connection]:

@@ -129,11 +129,12 @@ class History:
 
     def delete(self, who: Visitor, run_ids: Sequence[str]) -> int:
         """Delete what is theirs of some runs; one that goes on is stopped first. Returns how many."""
-        for run_id in run_ids:
+        unkept = 0
+        for run_id in dict.fromkeys(run_ids):
             owner = self._runs.owner(run_id)
             if owner is not None and self._owns(who, owner):
-                self._runs.stop_now(run_id)
-        return self._store.delete(run_ids, self._owner(who))
+                unkept += self._runs.drop(run_id)
+        return unkept + self._store.delete(run_ids, self._owner(who))
 
     def clear(self, who: Visitor, wanted: RunFilter) -> int:
         """Delete what is wanted of their runs that have ended; returns how many.
