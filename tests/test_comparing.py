@@ -1,8 +1,9 @@
 """Comparisons on the server: one run after the other on the same passages, followed, stopped and kept."""
 
 import asyncio
+import sqlite3
 from collections.abc import AsyncGenerator, Iterator, Sequence
-from contextlib import aclosing
+from contextlib import aclosing, closing
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -449,6 +450,18 @@ def test_the_oldest_go_for_new_ones(tmp_path: Path) -> None:
     for number in range(5):
         kept.add(_comparison(f"c{number}", created_at=f"2026-01-0{number + 1}"))
     assert [one.id for one in kept.recent(None, 10)] == ["c4", "c3", "c2"]
+
+
+def test_one_that_is_damaged_leaves_the_list_of_the_others(tmp_path: Path) -> None:
+    """Its row broke the whole list, and with it the tab."""
+    kept = ComparisonStore(tmp_path / "traces.db", most=3)
+    kept.add(_comparison("good"))
+    kept.add(_comparison("bad", created_at="2026-01-02"))
+    with closing(sqlite3.connect(tmp_path / "traces.db")) as connection, connection:
+        connection.execute("UPDATE comparisons SET document = '{' WHERE id = 'bad'")
+    assert [one.id for one in kept.recent(None, 10)] == ["good"]
+    with pytest.raises(TraceError, match="cannot be read"):
+        kept.load("bad")
 
 
 def test_comparisons_expire_with_the_visits_and_cost_nobody_else_theirs(tmp_path: Path) -> None:

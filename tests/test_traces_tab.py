@@ -1,7 +1,9 @@
 """The Traces tab without a browser: what its acts do to the history, and what a visitor may not do."""
 
 import json
+import sqlite3
 from collections.abc import Iterator
+from contextlib import closing
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -89,6 +91,17 @@ def test_a_run_that_is_opened_takes_the_place_of_the_list(tab: Tab) -> None:
     assert values["head"] == ""
     assert values["run_id"] == "", "the detail of the run stayed under the list"
     assert "Question a1?" in values["runs"]
+
+
+def test_a_damaged_run_is_deleted_by_its_button(tab: Tab) -> None:
+    """The button read the trace for the sentence that it says afterwards."""
+    tab.keep("a1")
+    path = tab.parts.settings.home / "traces.db"
+    with closing(sqlite3.connect(path)) as connection, connection:
+        connection.execute("UPDATE recordings SET trace = x'00'")
+    _, values = tab.act(tab.desk(), "run-delete", "a1")
+    assert "“Question a1?” was deleted" in values["message"]
+    assert tab.ids() == []
 
 
 @pytest.mark.parametrize("action", ["run-open", "run-delete", "run-rate-up", "run-share", "run-export"])

@@ -5,8 +5,9 @@ stands in the same SQLite file, in a table of its own. The order in which pipeli
 comparison of the same pipelines to the next, so that over several none of them always has the cold start.
 """
 
+import logging
 import sqlite3
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from functools import cache
@@ -20,6 +21,7 @@ from specrag.tracing.database import Database
 from specrag.tracing.schema import is_id, shown_id
 from specrag.types import PipelineName, RunStatus
 
+_log = logging.getLogger(__name__)
 _TABLE: Final = """CREATE TABLE IF NOT EXISTS comparisons (
     id         TEXT PRIMARY KEY,
     created_at TEXT NOT NULL,
@@ -136,14 +138,14 @@ class ComparisonStore:
         return _read(row[0])
 
     def recent(self, owner: str | None, limit: int) -> list[Comparison]:
-        """The newest ones of an owner first; None: of everybody."""
+        """The newest ones of an owner first; None: of everybody. One that cannot be read is left out."""
         query = (
             "SELECT document FROM comparisons WHERE ?1 IS NULL OR owner = ?1 "
             "ORDER BY created_at DESC, rowid DESC LIMIT ?2"
         )
         with self._database.reading() as connection:
             rows = connection.execute(query, (owner, limit)).fetchall()
-        return [_read(row[0]) for row in rows]
+        return list(_readable(row[0] for row in rows))
 
     def expire(self, before: datetime, owners: str) -> int:
         """Delete those from before a time of owners whose names begin so; how many."""
@@ -180,6 +182,14 @@ def _write(connection: sqlite3.Connection, comparison: Comparison) -> None:
             _adapter().dump_json(comparison).decode(),
         ),
     )
+
+
+def _readable(documents: Iterable[str]) -> Iterator[Comparison]:
+    for document in documents:
+        try:
+            yield _read(document)
+        except TraceError as error:
+            _log.warning("a comparison is left out of the list: %s", error)
 
 
 def _read(document: str) -> Comparison:

@@ -105,6 +105,15 @@ class History:
             raise TraceError("This run has not begun yet; try again in a moment.")
         return fold(events)
 
+    def question(self, who: Visitor, run_id: str) -> str:
+        """What was asked in a run, read from its line in the list: also of one whose trace is damaged.
+
+        Raises:
+            TraceError: as `check_readable`.
+        """
+        live = self._runs.owner(run_id) is not None
+        return self.trace(who, run_id).question if live else self.summary(who, run_id).question
+
     def events(self, who: Visitor, run_id: str) -> list[Event]:
         """The events of a run so far.
 

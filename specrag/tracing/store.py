@@ -7,6 +7,7 @@ was folded from, so that it can be replayed at its own pace. Who may see which r
 
 import json
 import sqlite3
+import zlib
 from collections.abc import Sequence
 from datetime import datetime
 from pathlib import Path
@@ -65,17 +66,17 @@ class TraceStore:
         """The trace of a run.
 
         Raises:
-            TraceError: there is no such run.
+            TraceError: there is no such run, or it is damaged.
         """
-        return from_json(unpack(self._blob("trace", run_id)))
+        return from_json(self._document("trace", run_id))
 
     def events(self, run_id: str) -> list[Event]:
         """The events of a run, in their order.
 
         Raises:
-            TraceError: there is no such run.
+            TraceError: there is no such run, or they are damaged.
         """
-        return events_from_json(unpack(self._blob("events", run_id)))
+        return events_from_json(self._document("events", run_id))
 
     def summary(self, run_id: str) -> RunSummary:
         """What a list shows of a run.
@@ -191,7 +192,7 @@ class TraceStore:
         if not done.rowcount:
             raise missing(run_id)
 
-    def _blob(self, column: Literal["trace", "events"], run_id: str) -> bytes:
+    def _document(self, column: Literal["trace", "events"], run_id: str) -> str:
         if not is_id(run_id):
             raise missing(run_id)
         with self._database.reading() as connection:
@@ -199,7 +200,12 @@ class TraceStore:
             row = connection.execute(query, (run_id,)).fetchone()
         if row is None:
             raise missing(run_id)
-        return bytes(row[0])
+        try:
+            return unpack(bytes(row[0]))
+        except (zlib.error, ValueError, TypeError) as error:
+            raise TraceError(
+                f"The run “{shown_id(run_id)}” is damaged and cannot be read; delete it."
+            ) from error
 
 
 def missing(run_id: str) -> TraceError:

@@ -172,7 +172,7 @@ class Events:
 
     def _delete(self, desk: Desk, act: acts.Act) -> Outcome:
         self._history.check_own(desk.who, act.id)
-        question = self._history.trace(desk.who, act.id).question
+        question = self._history.question(desk.who, act.id)
         self._history.delete(desk.who, [act.id])
         message = cards.notice("success", f"The run “{question}” was deleted with its trace.")
         opened = desk.view.opened and desk.view.run_id != act.id
