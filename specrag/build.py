@@ -272,7 +272,10 @@ class Parts:
     @cached_property
     def traces(self) -> TraceStore:
         """Where traces are kept."""
-        return TraceStore(self.settings.home / "traces.db", max_runs=self.settings.max_runs)
+        settings = self.settings
+        return TraceStore(
+            settings.home / "traces.db", max_runs=settings.max_runs, max_imported_mb=settings.max_imported_mb
+        )
 
     @cached_property
     def runs(self) -> Runs:

@@ -249,6 +249,12 @@ class Settings(BaseSettings):
     max_runs: int = Field(
         default=5000, ge=1, le=10_000_000, description="Kept runs; the oldest ones are deleted for new ones."
     )
+    max_imported_mb: int = Field(
+        default=200,
+        ge=0,
+        le=1_048_576,
+        description="What imported runs of one owner may take; 0 imports none.",
+    )
     otlp_endpoint: str = Field(
         default="",
         description="Address of an OpenTelemetry collector (OTLP over HTTP); every run is then sent there.",

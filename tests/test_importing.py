@@ -16,7 +16,7 @@ from specrag.tracing.export.importing import import_file, import_run
 from specrag.tracing.trace import Trace, fold
 from specrag.types import Span, TokenLogprob
 from tests.golden.record import events as golden_events
-from tests.ui_runs import RUNS
+from tests.ui_runs import MULTIHOP, RUNS
 from tests.ui_traces import HOSTILE_TRACE, SELECTED, STATES
 
 Document = dict[str, Any]
@@ -231,6 +231,21 @@ def test_events_whose_folding_would_take_hours_are_not_folded() -> None:
     trace, told = import_run(json.dumps(document).encode())
     assert time.process_time() - started < 20
     assert trace == SELECTED
+    assert len(told) < 1000
+
+
+def test_events_of_thousands_of_hops_are_not_folded() -> None:
+    """Each token of a hop looks at all hops, so a file of two megabytes held the server up for a minute."""
+    document = json.loads(file_of(trace=MULTIHOP))
+    events = json.loads(run_to_json(MULTIHOP, import_run(file_of(trace=MULTIHOP))[1]))["events"]
+    begun = [["HopStarted", {"at_ms": 0.0, "number": n, "query": "?"}] for n in range(1900)]
+    token = {"at_ms": 0.0, "part": "note", "text": "x", "logprob": -1.0}
+    written = [["HopToken", {**token, "number": n % 1900}] for n in range(80_000)]
+    document["events"] = [events[0], *begun, *written, *events[1:]]
+    started = time.process_time()
+    trace, told = import_run(json.dumps(document).encode())
+    assert time.process_time() - started < 8
+    assert trace == MULTIHOP
     assert len(told) < 1000
 
 

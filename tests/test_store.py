@@ -2,7 +2,9 @@
 
 import json
 import multiprocessing
+import random
 import sqlite3
+import string
 import threading
 import zlib
 from collections.abc import Iterator
@@ -13,7 +15,7 @@ from pathlib import Path
 
 import pytest
 
-from specrag.errors import TraceError
+from specrag.errors import TraceError, UsageError
 from specrag.library.visitors import PASSING
 from specrag.tracing.codec import events_to_json, to_json
 from specrag.tracing.store import RunFilter, TraceStore
@@ -311,6 +313,25 @@ def test_runs_that_nobody_can_open_again_make_room_first(path: Path) -> None:
     kept_runs = {run.run_id for run in store.recent()}
     assert {f"anns-{number}" for number in range(5)} <= kept_runs
     assert len(kept_runs) == 10
+
+
+def test_what_one_has_imported_is_bounded(path: Path) -> None:
+    """Only the number of runs was: five thousand files of fifty megabytes fill any disk."""
+    store = TraceStore(path, max_imported_mb=1)
+    noise = "".join(random.Random(1).choices(string.ascii_letters, k=400_000))
+    large = [kept(f"i{number}", answer=noise) for number in range(4)]
+    for trace in large[:3]:
+        assert store.add(trace, told(trace), owner="ann")
+    with pytest.raises(UsageError, match=r"may take 1 MB \(SPECRAG_MAX_IMPORTED_MB\)"):
+        store.add(large[3], told(large[3]), owner="ann")
+    assert {run.run_id for run in store.recent()} == {"i0", "i1", "i2"}
+    with pytest.raises(TraceError, match="There is no run"):
+        store.load("i3")
+    store.save(kept("own", answer=noise), [], owner="ann")  # what was answered here is no import
+    assert store.add(large[3], told(large[3]), owner="ben")
+    assert store.delete(["i0"], "ann") == 1
+    fourth = kept("i4", answer=noise)
+    assert store.add(fourth, told(fourth), owner="ann")
 
 
 def test_what_visitors_left_behind_expires(store: TraceStore) -> None:

@@ -187,6 +187,7 @@ class History:
 
         Raises:
             TraceError: they cannot be known again.
+            UsageError: what they have imported would take more than it may.
         """
         if who.passing:
             raise TraceError(_PASSING)

@@ -45,13 +45,18 @@ _FARTHEST: Final = 1_000_000_000
 class TraceStore:
     """Traces in the SQLite file at `path`; the oldest beyond `max_runs` make room for new ones.
 
+    What one owner has imported takes `max_imported_mb` megabytes there at most, packed as it is kept.
+
     Raises:
         TraceError: the file cannot be opened, is not a database, or is one of a newer version.
     """
 
-    def __init__(self, path: Path, *, max_runs: int | None = None) -> None:
+    def __init__(
+        self, path: Path, *, max_runs: int | None = None, max_imported_mb: int | None = None
+    ) -> None:
         self._database = Database(path)
         self._max_runs = max_runs
+        self._max_imported_mb = max_imported_mb
         prepare(self._database)
 
     def save(self, trace: Trace, events: Sequence[Event], *, owner: str = "", imported: bool = False) -> None:
@@ -59,7 +64,11 @@ class TraceStore:
         self._put(trace, events, {"owner": owner, "imported": int(imported)}, _REPLACED)
 
     def add(self, trace: Trace, events: Sequence[Event], *, owner: str) -> bool:
-        """Keep a run that was imported; returns False, and does nothing, if its id is taken."""
+        """Keep a run that was imported; returns False, and does nothing, if its id is taken.
+
+        Raises:
+            UsageError: what the owner has imported would take more than it may.
+        """
         return self._put(trace, events, {"owner": owner, "imported": 1}, "ON CONFLICT DO NOTHING")
 
     def load(self, run_id: str) -> Trace:
@@ -180,6 +189,8 @@ class TraceStore:
             if not insert(connection, row, taken):
                 return False
             connection.execute("INSERT OR REPLACE INTO recordings VALUES (?, ?, ?)", (trace.run_id, *blobs))
+            if given["imported"] and self._max_imported_mb is not None:
+                _check_imported(connection, given["owner"], self._max_imported_mb)
             if self._max_runs is not None:
                 _make_room(connection, self._max_runs, trace.run_id)
         return True
@@ -234,6 +245,23 @@ def _delete(connection: sqlite3.Connection, condition: str, values: Sequence[Any
     chosen = f"SELECT run_id FROM runs WHERE {condition}"  # noqa: S608 - our own names
     connection.execute(f"DELETE FROM recordings WHERE run_id IN ({chosen})", values)  # noqa: S608 - our own names
     return connection.execute(f"DELETE FROM runs WHERE {condition}", values).rowcount  # noqa: S608 - our own names
+
+
+def _check_imported(connection: sqlite3.Connection, owner: str, most_mb: int) -> None:
+    """Refuse, and so undo, an import that is too much: whoever imports chooses how long a run is.
+
+    Raises:
+        UsageError: the sentence to that.
+    """
+    query = (
+        "SELECT sum(length(trace) + length(events)) FROM recordings JOIN runs USING (run_id) "
+        "WHERE imported AND owner = ?"
+    )
+    if connection.execute(query, (owner,)).fetchone()[0] > most_mb * 10**6:
+        raise UsageError(
+            f"Imported runs may take {most_mb} MB (SPECRAG_MAX_IMPORTED_MB), and with this one they would "
+            "take more; delete some that were imported."
+        )
 
 
 def _make_room(connection: sqlite3.Connection, most: int, newest: str) -> None:

@@ -24,6 +24,8 @@ from specrag.tracing.trace import Trace, fold
 _MOST: Final = 2000
 """Of any kind of event but tokens: folding takes time by the square of some of them."""
 _SUBSETS: Final = 100
+_HOPS: Final = 100
+"""Every token of a hop, and there may be many, looks at all of them."""
 
 
 def import_file(path: str | Path) -> tuple[Trace, tuple[e.Event, ...]]:
@@ -136,6 +138,7 @@ def _is_foldable(events: Sequence[e.Event]) -> bool:
                 kinds[type(event).__name__] += 1
     return (
         max(kinds.values(), default=0) <= _MOST
+        and max(kinds["HopStarted"], kinds["HopFinished"]) <= _HOPS
         and max(counts.values(), default=0) <= TOKENS
         and max(letters.values(), default=0) <= LETTERS
     )
