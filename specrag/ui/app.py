@@ -27,7 +27,7 @@ from specrag.terminal import bar, say
 from specrag.ui import acts, endpoints, mcp, tour
 from specrag.ui.live import header
 from specrag.ui.tabs import ask, compare, detail, documents, exports, fork, traces, viewer
-from specrag.ui.theme import CSS_PATH, theme
+from specrag.ui.theme import CSS_PATH, plot_css, theme
 from specrag.ui.who import VisitorCookie, login_of
 
 LAYOUT_CSS = CSS_PATH.with_name("layout.css")
@@ -97,6 +97,7 @@ def launch_options(settings: Settings, startup: Startup) -> dict[str, Any]:
             detail.CSS,
             COMPARE_CSS,
         ],
+        "css": plot_css(),
         "js": ON_LOAD,
         "max_file_size": settings.max_file_mb * 2**20,  # gradio says it in units of 1,024
         "app_kwargs": {

@@ -85,10 +85,15 @@
     const mark = panel.querySelector("mark.sr-pointed") ?? panel.querySelector(".sr-passage mark");
     if (mark) panel.scrollTop += mark.getBoundingClientRect().top - panel.getBoundingClientRect().top - panel.clientHeight / 3;
   };
+  // The browser gives the focus back to what opened a panel, unless that lay in another panel.
+  const openers = new Map(); // by the id of the panel
   document.addEventListener("toggle", (event) => {
     if (!event.target.matches?.(".sr-panel")) return;
-    if (event.newState === "open") reveal(event.target);
-    else for (const mark of event.target.querySelectorAll(".sr-pointed")) mark.classList.remove("sr-pointed");
+    if (event.newState === "open") return reveal(event.target);
+    for (const mark of event.target.querySelectorAll(".sr-pointed")) mark.classList.remove("sr-pointed");
+    const opener = openers.get(event.target.id);
+    const held = document.activeElement;
+    if ((held === document.body || event.target.contains(held)) && opener?.isConnected) opener.focus({ preventScroll: true });
   }, true);
 
   // Messages to the server; the same text twice would be no news to Gradio.
@@ -130,12 +135,13 @@
       hide();
       if (!marks.length || !marks[0].closest(".sr-panel").parentElement.checkVisibility()) return;
       for (const mark of marks) mark.classList.add("sr-pointed");
-      marks[0].closest(".sr-panel").showPopover();
+      marks[0].closest(".sr-panel").showPopover({ source: said });
       return;
     }
     const button = event.target.closest?.("button");
     if (!button) return;
     if (button.matches(POINTS)) hide();
+    if (button.popoverTargetElement && button.popoverTargetAction !== "hide") openers.set(button.popoverTargetElement.id, button);
     if (button.dataset.srShow !== undefined) put(`${button.dataset.srShow} show`);
     if (button.dataset.srQuestion !== undefined) type(button.dataset.srQuestion);
     if (button.dataset.srAction === "answer-comment")

@@ -109,8 +109,11 @@ def _strip(authors: Sequence[int]) -> str:
     return ", ".join(stops * 2 if len(stops) == 1 else stops)
 
 
-def passages_strip(trace: Trace, *, scope: str = "ask") -> str:
-    """Chips of the retrieved passages, and the panel that each of them opens."""
+def passages_strip(trace: Trace, *, scope: str = "ask", filed: bool = False) -> str:
+    """Chips of the retrieved passages, and the panel that each of them opens.
+
+    In a file (`filed`) no script opens the panel that a sentence leads to: it opens as the target of a link.
+    """
     refs = tuple(refs_of(trace, scope).values())
     used = tuple(ref for ref in refs if ref.hues) or refs
     return render(
@@ -123,6 +126,7 @@ def passages_strip(trace: Trace, *, scope: str = "ask") -> str:
         chips=not trace.hops,
         note=trace.retrieval_note,
         marked={ref.target: pieces_of(trace, ref) for ref in refs},
+        filed=filed,
     )
 
 

@@ -10,13 +10,18 @@
   let now = null; // ms; null is the finished page
   let stood = null; // the player that is on the page
   let wanted = null; // what to do once the film is here
+  const PATIENCE_MS = 15000;
 
   const text = (ms) => ms < 1000 ? `${Math.round(ms)} ms` : ms < 120000 ? `${(ms / 1000).toFixed(1)} s`
     : `${Math.floor(ms / 60000)} min ${Math.floor(ms % 60000 / 1000)} s`;
   const end = () => film?.end ?? (Number(root()?.dataset.srEnd) || 0);
   const says = (words) => {
     const place = part(".sr-replay-says bdi");
-    if (place && place.textContent !== words) place.textContent = words;
+    if (!place) return;
+    // each event of a replay that plays by itself would talk over the one before
+    const live = playing ? "off" : "polite", line = place.parentElement;
+    if (line.getAttribute("aria-live") !== live) line.setAttribute("aria-live", live);
+    if (place.textContent !== words) place.textContent = words;
   };
 
   // Changes of lines: [line, kept at its start, at its end, between] or [first line, lines that go, new lines].
@@ -176,11 +181,15 @@
     const place = root();
     if (!place) return;
     if (film && film.run === place.dataset.srRun) return doing[name](value);
-    const asked = wanted?.run === place.dataset.srRun;
-    wanted = { name, value, run: place.dataset.srRun };
-    if (asked) return;
+    const mine = wanted = { name, value, run: place.dataset.srRun };
     says("Preparing the replay.");
+    // Gradio hears no second press while it waits for an answer, and after a request that was lost it does
     document.querySelector("#sr-detail-load button, button#sr-detail-load")?.click();
+    setTimeout(() => {
+      if (wanted !== mine) return;
+      wanted = null;
+      if (root()?.dataset.srRun === mine.run) says("The replay has not come. Press again to ask for it once more.");
+    }, PATIENCE_MS);
   };
 
   document.addEventListener("click", (event) => {

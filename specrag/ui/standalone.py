@@ -48,7 +48,7 @@ def standalone(trace: Trace, events: Sequence[Event] = ()) -> str:  # noqa: ARG0
     """The whole file; what is shown is what the page shows of a stored run."""
     pieces = (
         answer_card(trace, scope=_SCOPE),
-        passages_strip(trace, scope=_SCOPE),
+        passages_strip(trace, scope=_SCOPE, filed=True),
         board(trace, scope=_SCOPE),
         timeline(trace),
     )

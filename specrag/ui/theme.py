@@ -2,9 +2,10 @@
 
 Colours exist once, as custom properties of that style sheet, and Gradio's own variables only point at them,
 so light and dark follow by themselves. Plotly cannot read custom properties; the constants below repeat the
-light values for it (a test keeps them equal), chosen so that they also stand out on the dark surface.
+light values for it (a test keeps them equal), and `plot_css` gives its bars back to the properties.
 """
 
+from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
@@ -18,6 +19,8 @@ STEP: Final = "#5b6470"
 GOLD: Final = "#b7820b"
 PLOT_TEXT: Final = "#7a828b"
 """Between the two backgrounds: about 4:1 on either, which large or plain labels need at least."""
+
+_PLOTS: Final = ("#sr-plot", "#sr-detail-plot")
 
 _SANS = ("ui-sans-serif", "system-ui", "-apple-system", "Segoe UI", "Roboto", "Noto Sans", "sans-serif")
 _MONO = ("ui-monospace", "SFMono-Regular", "Menlo", "Consolas", "Liberation Mono", "monospace")
@@ -107,3 +110,20 @@ def theme() -> "Base":
     dark = {f"{name}_dark": value for name, value in _VARIABLES.items() if name not in _SAME_IN_DARK}
     base = themes.Base(font=_SANS, font_mono=_MONO, radius_size="lg")
     return base.set(**_VARIABLES, **dark)
+
+
+def plot_css() -> str:
+    """Rules by which the bars of the waterfalls follow the theme: the colour that Plotly wrote tells them.
+
+    The outline keeps a faint bar apart from the ground, whichever that is.
+    """
+    return "\n".join(_plot_rules())
+
+
+def _plot_rules() -> Iterator[str]:
+    names = {**{f"hue-{number}": colour for number, colour in enumerate(HUES, 1)}, "step": STEP}
+    for name, colour in names.items():
+        red, green, blue = (int(colour[at : at + 2], 16) for at in (1, 3, 5))
+        bars = ", ".join(f'{plot} .point path[style*="rgb({red}, {green}, {blue})"]' for plot in _PLOTS)
+        yield f"{bars} {{ fill: var(--sr-{name}) !important; stroke: var(--sr-{name}) !important; }}"
+    yield f"{', '.join(f'{plot} .point path' for plot in _PLOTS)} {{ stroke-width: 1px !important; }}"

@@ -113,9 +113,33 @@ def test_a_sentence_shows_its_evidence_and_opens_it(reader: Visitor) -> None:
     reader.page.keyboard.press("Enter")
     expect(reader.panel).to_have_count(1)
     expect(reader.panel.locator("mark.sr-pointed").first).to_be_in_viewport()
+    expect(reader.panel.locator(".sr-close")).to_be_focused()
     reader.page.keyboard.press("Escape")
     expect(reader.panel).to_have_count(0)
     expect(said).to_be_focused()
+
+
+def test_the_keyboard_goes_into_a_panel_and_back_out_to_what_opened_it(reader: Visitor) -> None:
+    """It stayed on the page behind, and was lost altogether when one panel had been opened from another."""
+    keyboard = reader.page.keyboard
+    source = reader.board.locator(".sr-source").first
+    source.focus()
+    keyboard.press("Enter")
+    expect(reader.panel.locator(".sr-close")).to_be_focused()
+    keyboard.press("Enter")
+    expect(reader.panel).to_have_count(0)
+    expect(source).to_be_focused()
+    more = reader.page.locator("#sr-passages .sr-chip-more")
+    more.focus()
+    keyboard.press("Enter")
+    inner = reader.panel.locator(".sr-chip").first
+    inner.focus()
+    keyboard.press("Enter")
+    expect(reader.panel).to_have_count(2)
+    keyboard.press("Escape")
+    expect(inner).to_be_focused()
+    keyboard.press("Escape")
+    expect(more).to_be_focused()
 
 
 def test_a_citation_shows_its_sentence_before_it_is_opened(reader: Visitor) -> None:

@@ -293,6 +293,54 @@ def test_a_run_of_twenty_drafts_opens_within_a_second(come: Come) -> None:
     assert min(detail for detail, _ in took) < MOST_MS, took
 
 
+def test_a_replay_can_be_asked_for_again_after_a_request_that_failed(browser: Browser, kept: Server) -> None:
+    """It was taken for one that is still on its way, until the page was loaded anew."""
+    with Visitor(browser, kept.url) as visitor:
+        visitor.page.goto(f"{kept.url}/?trace=five")
+        says = visitor.page.locator(".sr-replay-says")
+        expect(says).to_be_visible()
+        visitor.page.wait_for_timeout(1500)  # what the page asks for when it is loaded
+        visitor.page.route("**/queue/join*", lambda route: route.fulfill(status=500), times=1)
+        with visitor.page.expect_response("**/queue/join*"):
+            visitor.page.locator(".sr-play").click()
+        visitor.page.locator(".sr-play").click()
+        expect(stage(visitor.page)).to_be_visible()
+        assert [told for told in visitor.problems if "500" not in told] == []
+        visitor.problems.clear()
+
+
+def test_what_has_come_of_a_press_is_said_to_who_cannot_see_it(page: Page) -> None:
+    """The sentences that change belong to the status lines of the page; a replay that plays is silent."""
+    says = page.get_by_role("status").filter(has_text="The run as it ended")
+    expect(says).to_have_attribute("aria-live", "polite")
+    show(page, "What if")
+    page.locator("#sr-what-if-threshold input[type=number]").fill("0.9")
+    page.keyboard.press("Tab")
+    expect(page.get_by_role("status").filter(has_text="With a threshold of 0.90")).to_be_visible()
+
+
+def test_the_waterfall_follows_the_theme(page: Page) -> None:
+    """Its bars kept the hues of the light page, which are too dark on the dark one."""
+    show(page, "Time")
+    bar = page.locator("#sr-detail-plot .bars .point path").nth(5)
+    expect(bar).to_be_visible()
+    for dark in ("false", "true"):
+        page.evaluate(f"document.body.classList.toggle('dark', {dark})")
+        fill, stroke, hue = page.evaluate(_COLOURS)
+        assert fill == stroke == hue, dark
+
+
+_COLOURS: Final = """() => {
+  const probe = document.createElement("i");
+  probe.style.color = "var(--sr-hue-1)";
+  document.body.append(probe);
+  const bar = getComputedStyle(document.querySelectorAll("#sr-detail-plot .bars .point path")[5]);
+  const told = [bar.fill, bar.stroke, getComputedStyle(probe).color];
+  probe.remove();
+  return told;
+}"""
+
+
 def test_a_press_is_one_request(page: Page) -> None:
     """Each was heard by every part of the page once, with a request of its own, and a run came in two."""
     joined: list[str] = []

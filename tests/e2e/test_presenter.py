@@ -44,6 +44,20 @@ def test_a_link_presents_a_run_in_large_type_without_controls(
         assert size >= (1.7 if width == PROJECTOR else 1.1)
 
 
+def test_a_sentence_shows_its_evidence_on_the_projector_too(browser: Browser, paced: ScriptedPage) -> None:
+    """The sentences were links to panels that were hidden: focus stopped at them, and nothing came."""
+    with Visitor(browser, paced.url) as visitor:
+        present(visitor, RUN)
+        said = visitor.board.locator(".sr-said").first
+        said.focus()
+        visitor.page.keyboard.press("Enter")
+        expect(visitor.panel.locator("mark.sr-pointed").first).to_be_visible()
+        visitor.page.keyboard.press("Escape")
+        expect(visitor.panel).to_have_count(0)
+        expect(said).to_be_focused()
+        expect(visitor.page.locator("#sr-present-question")).to_be_visible()
+
+
 def test_escape_leaves_and_gives_the_focus_back(browser: Browser, paced: ScriptedPage) -> None:
     """The address says whether it is on, so that a reload or a bookmark shows the same."""
     with Visitor(browser, paced.url) as visitor:

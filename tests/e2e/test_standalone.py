@@ -76,6 +76,23 @@ def test_passages_and_prompts_open_without_a_script(browser: Browser, tmp_path: 
     page.context.close()
 
 
+def test_a_sentence_leads_to_its_evidence_in_the_file(browser: Browser, tmp_path: Path) -> None:
+    """The links led to marks in panels that nothing opens: there is no script in the file that would."""
+    reader = opened(browser, tmp_path, DISPUTED)
+    said = reader.page.locator(".sr-said").first
+    said.focus()
+    reader.page.keyboard.press("Enter")
+    mark = reader.page.locator(said.get_attribute("href") or "")
+    expect(mark).to_be_in_viewport()
+    place = reader.page.evaluate("scrollY")
+    panel = reader.page.locator(".sr-panel").filter(has=mark)
+    panel.get_by_role("link", name="Close").click()
+    expect(panel).to_be_hidden()
+    assert reader.page.evaluate("scrollY") == place, "the reader is taken away from the draft"
+    assert len(reader.requests) == 1
+    reader.page.context.close()
+
+
 def test_it_is_light_or_dark_as_the_system_is(browser: Browser, tmp_path: Path) -> None:
     seen = []
     for scheme in ("light", "dark"):
