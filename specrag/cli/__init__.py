@@ -10,7 +10,7 @@ from collections.abc import Sequence
 import typer
 
 from specrag import __version__
-from specrag.cli import ask, collections, documents, system, traces, vllm
+from specrag.cli import ask, bench, collections, documents, evaluate, system, traces, vllm
 
 app = typer.Typer(
     name="specrag",
@@ -25,6 +25,8 @@ app.add_typer(documents.app, name="documents")
 app.add_typer(collections.app, name="collections")
 app.add_typer(traces.app, name="trace")
 app.add_typer(system.weights_app, name="weights")
+app.command("bench")(bench.bench)
+app.command("eval")(evaluate.evaluate_command)
 app.command("doctor")(system.doctor)
 app.command("serve")(system.serve)
 app.command("vllm")(vllm.vllm)

@@ -27,14 +27,14 @@ PAIRINGS: Final[tuple[tuple[str, str], ...]] = (
 )
 """Drafter and verifier, as they are commonly named together for Speculative RAG."""
 GPU: Final = Machine(
-    name="one GPU of 1,000 TFLOP/s and 3,350 GB/s that holds both models in 8 bits",
+    name="one GPU of 1,000 TFLOP/s, 4,800 GB/s and 141 GB, which holds both models in 8 bits",
     gflops=1_000_000.0,
-    gb_s=3350.0,
+    gb_s=4800.0,
     weight_bytes=1.0,
     cache_bytes=2.0,
 )
-"""About what the data sheet of an H100 says; 70 billion weights of 8 bits fit its 80 GB."""
-GPU_HOUR: Final = MachinePrice(per_hour=2.5)
+"""About what the data sheet of an H200 says."""
+GPU_HOUR: Final = MachinePrice(per_hour=3.5)
 """Dollars for an hour of such a GPU: an assumption."""
 _MS: Final = 1000
 
@@ -63,11 +63,12 @@ def measured_cost(
         prices: for tokens or for the machine.
         usages: tokens of one run of each way.
         seconds: of one run of each way.
-        what: a name for the table.
+        what: a name for the table, which gets the way of paying behind it.
     """
+    paid = "by tokens" if isinstance(prices, TokenPrices) else "by the hour"
     found = {way: cost(prices, usages[way], seconds[way] * _MS) for way in usages}
     return Cost(
-        what=what,
+        what=f"{what}, {paid}",
         standard=found["standard"],
         speculative=found["speculative"],
         assumes=_assumed(prices),
@@ -82,9 +83,9 @@ def pairing_costs(
     for drafter, verifier in ((PRESETS[one], PRESETS[other]) for one, other in PAIRINGS):
         name = f"{drafter.name} + {verifier.name}"
         prices = proportional(drafter, verifier)
-        by_tokens = measured_cost(prices, usages, dict.fromkeys(usages, 0.0), what=f"{name}, by tokens")
+        by_tokens = measured_cost(prices, usages, dict.fromkeys(usages, 0.0), what=name)
         least = _least(drafter, verifier, phases, machine)
-        by_hour = measured_cost(GPU_HOUR, usages, least, what=f"{name}, by the hour")
+        by_hour = measured_cost(GPU_HOUR, usages, least, what=name)
         found += [by_tokens, _on(by_hour, machine)]
     return tuple(found)
 

@@ -2,9 +2,9 @@
 
 Whichever is more bounds a pass. Operations: two for every weight of a matrix and token (product and sum), the
 head only where logits are wanted, and four for every number of a head and pair of tokens that attention
-compares. Bytes: the weights once in every pass, and the keys and values that are looked at. A measured phase
-that takes less than its floor would be a mistake of the measurement, and one that takes much more shows what
-this program could still gain.
+compares. Bytes: the weights once in every pass, and the keys and values that are looked at. A model
+that fits the caches of the processor can be faster than its bytes allow; any other phase below its floor is a
+mistake of the measurement, and one far above it shows what this program could still gain.
 """
 
 from collections.abc import Mapping, Sequence

@@ -1,0 +1,177 @@
+"""The document of a benchmark as tables to read: nothing is computed here that the document does not hold."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Final
+
+from specrag.prices import cost_text
+
+_MILLION: Final = 1e6
+_LONG: Final = 10_000
+"""Milliseconds from which tenths of a second tell nothing."""
+
+
+def markdown(found: Mapping[str, Any]) -> str:
+    """All tables, with the conditions and assumptions beside them."""
+    parts = [
+        f"# Latency: {found['drafter']} drafts, {found['verifier']} verifies",
+        found["label"],
+        _conditions(found),
+        _ways(found),
+        found["ttft_means"],
+        _verdict(found),
+        "## Phases",
+        _phases(found),
+        *_floor(found["floor"]),
+        _energy(found["energy"]),
+        "## Cost of 1,000 questions",
+        _costs(found["costs"]),
+        *_sweep(found["sweep"]),
+        _place(found["environment"]),
+    ]
+    return "\n\n".join(parts) + "\n"
+
+
+def _conditions(found: Mapping[str, Any]) -> str:
+    lengths, models = found["lengths"], found["models"]
+    sizes = models["size_ratio"]
+    return (
+        f"{lengths['passages']} passages of {lengths['passage_tokens']} tokens; {lengths['drafts']} drafts "
+        f"of {lengths['per_draft']} passages each. Standard RAG writes {lengths['tokens']} tokens, and so "
+        f"does every draft ({lengths['rationale']} of them its rationale). {found['repeats']} repetitions in "
+        f"turn after {found['warmups']} to warm up"
+        + (f"; the verifier is {sizes:.1f} times the drafter's size." if sizes else ".")
+    )
+
+
+def _ways(found: Mapping[str, Any]) -> str:
+    """Standard beside speculative, with their ratio."""
+    ratio = found["ratio"]
+    rows = []
+    for key, title in (("ttft", "first token"), ("total", "whole answer")):
+        cells = [_ms_spread(found[way]["spread"][f"{key}_ms"]) for way in ("standard", "speculative")]
+        low, high = ratio[f"{key}_interval"]
+        rows.append([title, *cells, f"**{ratio[key]:.2f}** ({low:.2f} to {high:.2f})"])
+    return _table(
+        ["median (least to greatest)", "standard", "speculative", "standard / speculative (95 %)"], rows
+    )
+
+
+def _verdict(found: Mapping[str, Any]) -> str:
+    """What the ratios say, also where they say that it does not pay."""
+    low, high = found["ratio"]["total_interval"]
+    if low > 1:
+        return "At these sizes and lengths speculative RAG is the faster one."
+    if high < 1:
+        return "At these sizes and lengths speculative RAG is the slower one: it does not pay here."
+    return "At these sizes and lengths neither is shown to be the faster one."
+
+
+def _phases(found: Mapping[str, Any]) -> str:
+    rows = [
+        [
+            way,
+            phase["name"],
+            phase["role"] or "",
+            _ms_spread(phase["spread"]),
+            "" if phase["floor_ms"] is None else _ms(phase["floor_ms"]),
+            "" if phase["times_floor"] is None else f"{phase['times_floor']:.1f}",
+        ]
+        for way in ("standard", "speculative")
+        for phase in found[way]["phases"]
+    ]
+    return _table(["", "phase", "by", "median (least to greatest)", "floor", "times the floor"], rows)
+
+
+def _floor(floor: Mapping[str, Any]) -> list[str]:
+    if not floor:
+        return ["What a server computes is its own to know, so there is no floor."]
+    machine, ratio = floor["machine"], floor["ratio"]
+    said = (
+        "The floor is the least time that the operations and bytes of a phase take on this machine, which "
+        f"does {machine['matrix_gflops']:.0f} GFLOP/s in an fp32 matrix product and reads "
+        f"{machine['memory_gb_s']:.1f} GB/s. By the floor alone the ratio would be {ratio['ttft']:.2f} to "
+        f"the first token and {ratio['total']:.2f} in all."
+    )
+    return [said]
+
+
+def _energy(energy: Mapping[str, Any]) -> str:
+    if energy["standard_j"] is None:
+        return f"Energy: {energy['note']}"
+    return (
+        f"Energy of one question: {energy['standard_j']:.0f} J standard, {energy['speculative_j']:.0f} J "
+        f"speculative. {energy['note']}"
+    )
+
+
+def _costs(costs: Sequence[Mapping[str, Any]]) -> str:
+    """The dollars in a table, each with the number of what it assumes, which follows."""
+    assumed = list(dict.fromkeys(line for one in costs for line in one["assumes"]))
+    rows = [
+        [
+            one["what"],
+            cost_text(one["standard_dollars"]),
+            cost_text(one["speculative_dollars"]),
+            f"{one['saved']:.0%}".replace("-", "\N{MINUS SIGN}"),
+            ", ".join(str(assumed.index(line) + 1) for line in one["assumes"]),
+        ]
+        for one in costs
+    ]
+    table = _table(["", "standard", "speculative", "saved", "assumes"], rows)
+    return "\n".join(
+        [table, "", *(f"{number}. {line[:1].upper()}{line[1:]}." for number, line in enumerate(assumed, 1))]
+    )
+
+
+def _sweep(sweep: Mapping[str, Any] | None) -> list[str]:
+    if sweep is None:
+        return []
+    rows = [
+        [
+            f"{point['size_ratio']:.1f}",
+            f"{point['parameters'] / _MILLION:,.0f} million",
+            *(
+                f"{point[key]:.2f} ({point[f'{key}_interval'][0]:.2f} to {point[f'{key}_interval'][1]:.2f})"
+                for key in ("ttft", "total")
+            ),
+            "" if point["floor"] is None else f"{point['floor']:.2f}",
+        ]
+        for point in sweep["points"]
+    ]
+    heads = ["verifier / drafter", "verifier", "ratio, first token", "ratio, whole answer", "by the floor"]
+    even = sweep["break_even"]
+    said = (
+        f"Break-even for the whole answer: {_even(even['total'])}; for the first token: "
+        f"{_even(even['ttft'])}. It is read off {even['method']}."
+    )
+    return [
+        "## Where it begins to pay",
+        _table(heads, rows),
+        said,
+        *(f"Left out: {line}" for line in sweep["left_out"]),
+    ]
+
+
+def _even(value: float | None) -> str:
+    return "none among these sizes" if value is None else f"{value:.1f} times the drafter's size"
+
+
+def _place(environment: Mapping[str, Any]) -> str:
+    versions = ", ".join(f"{name} {number}" for name, number in environment["versions"].items())
+    threads = f", {environment['threads']} threads" if environment["threads"] else ""
+    return f"Measured on {environment['cores']} cores of {environment['processor']}{threads}; {versions}."
+
+
+def _ms_spread(spread: Mapping[str, float]) -> str:
+    return f"{_ms(spread['median'])} ({_ms(spread['low'])} to {_ms(spread['high'])})"
+
+
+def _ms(milliseconds: float) -> str:
+    if milliseconds >= _LONG:
+        return f"{milliseconds / 1000:.1f} s"
+    return f"{milliseconds:,.0f} ms" if milliseconds >= 1 else f"{milliseconds:.1f} ms"
+
+
+def _table(heads: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    lines = [heads, ["---"] * len(heads), *rows]
+    return "\n".join("| " + " | ".join(cell.replace("|", "\\|") for cell in line) + " |" for line in lines)
