@@ -6,9 +6,13 @@ same questions and is not blurred by how hard those are.
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Final
+from functools import lru_cache
+from typing import Any, Final, TypeAlias
 
 import numpy as np
+from numpy.typing import NDArray
+
+Numbers: TypeAlias = NDArray[Any]
 
 DRAWS: Final = 10_000
 LEVEL: Final = 0.95
@@ -53,14 +57,23 @@ def difference(
     return estimate([a - b for a, b in zip(ours, theirs, strict=True)], seed=seed, draws=draws)
 
 
-def _means(
-    data: "np.ndarray[tuple[int], np.dtype[np.float64]]", *, seed: int, draws: int
-) -> "np.ndarray[tuple[int], np.dtype[np.float64]]":
-    random = np.random.default_rng(seed)
+def _means(data: Numbers, *, seed: int, draws: int) -> Numbers:
+    """The mean of each draw: how often it took a question, times what that was worth."""
     step = max(1, _AT_ONCE // len(data))
-    parts = [
-        data[random.integers(0, len(data), size=(min(step, draws - done), len(data)))].mean(axis=1)
-        for done in range(0, draws, step)
-    ]
-    made: np.ndarray[tuple[int], np.dtype[np.float64]] = np.concatenate(parts)
-    return made
+    if step >= draws:
+        return _often(len(data), seed, draws) @ data / len(data)
+    random = np.random.default_rng(seed)
+    sizes = [min(step, draws - done) for done in range(0, draws, step)]
+    return np.concatenate([_drawn(random, size, len(data)) @ data / len(data) for size in sizes])
+
+
+@lru_cache(maxsize=2)
+def _often(n: int, seed: int, draws: int) -> Numbers:
+    """The draws of so many questions, which all figures of a report share."""
+    return _drawn(np.random.default_rng(seed), draws, n)
+
+
+def _drawn(random: np.random.Generator, draws: int, n: int) -> Numbers:
+    """How often each draw takes each question: (draws, n)."""
+    taken = random.integers(0, n, size=(draws, n)) + n * np.arange(draws)[:, None]
+    return np.bincount(taken.ravel(), minlength=draws * n).reshape(draws, n).astype(np.float64)

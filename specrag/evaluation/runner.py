@@ -22,8 +22,10 @@ from specrag.evaluation.questions import Dataset, Question
 from specrag.evaluation.systems import System
 from specrag.fairness import find_passages, warm_up
 from specrag.forking import fork
+from specrag.models.base import LanguageModel
 from specrag.pipelines.base import Given, Pipeline, Request, Tools
 from specrag.pipelines.rewriting import Rewriting
+from specrag.pipelines.speculative import SpeculativePipeline
 from specrag.recording import Recording
 from specrag.timeline import Timeline
 from specrag.tracing.trace import Trace, fold
@@ -62,7 +64,7 @@ class _Prepared:
 
 
 class Runner:
-    """Runs a plan. `pipeline` makes one for the settings of a run; `tools` are what all work with."""
+    """Runs a plan."""
 
     def __init__(
         self,
@@ -72,14 +74,31 @@ class Runner:
         corpus: Corpus,
         folder: Folder,
         plan: Plan,
+        padded: LanguageModel | None = None,
         tell: Tell = lambda _: None,
         timer: Callable[[], float] = time.perf_counter,
     ) -> None:
+        """Put the parts together.
+
+        Args:
+            tools: what all systems work with; their retriever looks where `corpus` puts its passages.
+            pipeline: makes one for the settings of a run.
+            corpus: where the passages of a question are.
+            folder: where finished runs are kept; it has begun the plan.
+            plan: what is run.
+            padded: the verifier for those systems that do without the token tree.
+            tell: hears how far it is, at the start and after each run.
+            timer: seconds, for the time that is left.
+
+        Raises:
+            UsageError: a system's settings are wrong.
+        """
         self._tools = tools
         self._pipeline = pipeline
         self._corpus = corpus
         self._folder = folder
         self._plan = plan
+        self._padded = padded
         self._tell = tell
         self._timer = timer
         self._ran = 0
@@ -207,6 +226,10 @@ class Runner:
         return fold(log.events)
 
     def _made(self, system: System, settings: Settings) -> Pipeline:
+        if system.padded:
+            if self._padded is None:
+                raise EvaluationError(f"There is no padded verifier here for {system.name}.")
+            return SpeculativePipeline(replace(self._tools, settings=settings, verifier=self._padded))
         if system.reads:
             return self._pipeline(system.pipeline, settings)
         role: Role = "drafter" if system.method == "closed-book-drafter" else "verifier"

@@ -13,7 +13,7 @@ from typing import Any, Final, Literal, TypeAlias, get_args
 from specrag.config import Settings
 from specrag.errors import UsageError
 from specrag.overrides import for_one_run
-from specrag.types import PipelineName, StepName
+from specrag.types import PartitionName, PipelineName, StepName
 
 Method: TypeAlias = Literal[
     "standard", "drafter", "speculative", "multihop", "closed-book", "closed-book-drafter"
@@ -22,17 +22,9 @@ Method: TypeAlias = Literal[
 METHODS: Final[tuple[Method, ...]] = get_args(Method)
 CLOSED_BOOK: Final = frozenset({"closed-book", "closed-book-drafter"})
 _FIRST_STEP: Final[Mapping[str, StepName]] = MappingProxyType(
-    {
-        "partition": "partition",
-        "drafts": "partition",
-        "passages_per_draft": "partition",
-        "seed": "partition",
-        "focus_sentences": "draft",
-        "draft_instruction": "draft",
-        "grounded": "verify",
-    }
+    {"focus_sentences": "draft", "draft_instruction": "draft", "grounded": "verify"}
 )
-"""The first step that a setting changes; what comes before it is the same without."""
+"""The first step that a setting changes, where much of a run comes before it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -45,6 +37,8 @@ class System:
     """What it has other than the rest."""
     fork: StepName | None = None
     """It takes over what the plain speculative run of the same question did before this step."""
+    padded: bool = False
+    """Its verifier reads the drafts as a padded batch instead of a token tree."""
 
     @property
     def reads(self) -> bool:
@@ -108,6 +102,23 @@ def forked(system: System) -> System:
     order = get_args(StepName)
     first = min((step for step in steps if step is not None), key=order.index)
     return system_of(system.name, fork=first)
+
+
+def ablations(*, padded: bool) -> tuple[System, ...]:
+    """The paper's ablations that need a model; what does not is decided again from the plain run's drafts.
+
+    With `padded` the verifier is also timed without its token tree.
+    """
+    names = (
+        *(f"partition={name}" for name in get_args(PartitionName) if name != "multi-perspective"),
+        *(f"drafts={count}" for count in (2, 8)),
+        *(f"passages_per_draft={count}" for count in (1, 4)),
+        "focus_sentences=3",
+        "grounded=true",
+    )
+    made = tuple(forked(system_of(f"speculative:{name}")) for name in names)
+    batch = System(name="speculative (padded)", method="speculative", fork="verify", padded=True)
+    return (*made, batch) if padded else made
 
 
 def _settings(text: str) -> dict[str, Any]:

@@ -1,0 +1,108 @@
+"""An evaluation from files to report, over the same parts as the page and the command line.
+
+The collection that the questions are asked of is nobody's: it lives in memory, or for the open corpus in the
+evaluation's own folder, so that an evaluation never touches the documents of a home.
+"""
+
+from collections.abc import Callable, Sequence
+from contextlib import closing
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+from specrag.build import Parts
+from specrag.config import Settings, model_name
+from specrag.evaluation.corpus import Corpus, GivenCorpus, OpenCorpus
+from specrag.evaluation.document import Origin, document
+from specrag.evaluation.folder import Folder
+from specrag.evaluation.outcome import outcomes
+from specrag.evaluation.plan import Plan
+from specrag.evaluation.runner import Runner, Tell
+from specrag.models.base import LanguageModel
+from specrag.models.local import LocalModel
+from specrag.models.weights import Progress, ignore
+from specrag.retrieval.base import VectorStore
+from specrag.retrieval.chroma import ChromaStore
+
+
+class EvaluationParts(Parts):
+    """The program's parts over a store of their own: in `place`, or in memory."""
+
+    def __init__(
+        self,
+        settings: Settings,
+        *,
+        place: Path | None = None,
+        progress: Callable[[Progress], None] = ignore,
+        drafter: LanguageModel | None = None,
+        verifier: LanguageModel | None = None,
+    ) -> None:
+        super().__init__(settings, progress=progress, in_memory=True, drafter=drafter, verifier=verifier)
+        self._place = place
+
+    @cached_property
+    def store(self) -> VectorStore:
+        """The store of the evaluation."""
+        return ChromaStore(self._place)
+
+    @property
+    def can_pad(self) -> bool:
+        """Whether the verifier is in this process and reads a token tree, so that both ways can be timed."""
+        return isinstance(self.verifier, LocalModel) and self.verifier.engine.name == "tree"
+
+    @cached_property
+    def padded(self) -> LocalModel:
+        """The verifier once more, reading padded batches."""
+        settings = self.settings
+        return LocalModel(
+            self.weights.ensure(settings.verifier),
+            name=model_name(settings.verifier),
+            worker=self.worker,
+            threads=settings.threads,
+            precision=settings.precision,
+            engine="batch",
+        )
+
+
+async def evaluate(
+    parts: EvaluationParts,
+    plan: Plan,
+    path: Path,
+    *,
+    command: Sequence[str] = (),
+    restart: bool = False,
+    tell: Tell = lambda _: None,
+    indexed: Callable[[int, int], None] = lambda _done, _total: None,
+) -> dict[str, Any]:
+    """Run what is not finished in the folder `path` and return the report (`specrag.eval/1`).
+
+    `tell` hears of each run, `indexed` how many passages of the open corpus are in.
+
+    Raises:
+        EvaluationError: the folder belongs to another plan or cannot be used.
+        UsageError: a system's settings are wrong.
+        ModelError: a model cannot be loaded.
+    """
+    for system in plan.systems:  # before any weights are loaded
+        system.under(parts.settings)
+    with closing(Folder(path)) as folder:
+        folder.begin(plan.document(parts.tools.environment, parts.tools.config()), restart=restart)
+        runner = Runner(
+            tools=parts.tools,
+            pipeline=parts.pipeline,
+            corpus=_corpus(parts, plan, indexed),
+            folder=folder,
+            plan=plan,
+            padded=parts.padded if any(system.padded for system in plan.systems) else None,
+            tell=tell,
+        )
+        await runner.run()
+        origin = Origin(command=command, environment=parts.tools.environment, config=parts.tools.config())
+        return document(plan, list(outcomes(plan, folder)), origin)
+
+
+def _corpus(parts: EvaluationParts, plan: Plan, indexed: Callable[[int, int], None]) -> Corpus:
+    if plan.corpus == "given":
+        return GivenCorpus(parts.store, parts.embedder)
+    questions = (question for dataset in plan.datasets for question in dataset.questions)
+    return OpenCorpus(parts.store, parts.embedder, questions, tell=indexed)

@@ -1,0 +1,46 @@
+"""What an interval allows one to say, in words that are built from the numbers.
+
+A difference whose interval holds 0 is not shown by so many questions, whatever its mean looks like; whoever
+wants to know needs more questions, and is told so.
+"""
+
+from collections.abc import Mapping
+from typing import Any, Final
+
+_RIVALS: Final = {
+    "first": "taking the first draft",
+    "majority": "taking the most frequent answer",
+    "random": "taking a draft at random",
+}
+
+
+def difference_words(one: Mapping[str, Any]) -> str:
+    """What a difference shows."""
+    if not one["clear"]:
+        return "no difference shown"
+    return "better" if one["mean"] > 0 else "worse"
+
+
+def choice_words(found: Mapping[str, Any]) -> str:
+    """What choosing by the scores adds over not choosing at all, and how far the best choice is away."""
+    said = [
+        _against(how, found["selected_minus"][name])
+        for name, how in _RIVALS.items()
+        if name in found["selected_minus"]
+    ]
+    lost = found["worth"]["oracle"] - found["worth"]["selected"]
+    said.append(
+        f"A perfect choice from the same drafts would reach {found['worth']['oracle']:.3f}: the choice loses "
+        f"{lost:.3f}, and the remaining {1 - found['worth']['oracle']:.3f} no choice can win, because no "
+        "draft holds it."
+    )
+    return " ".join(said)
+
+
+def _against(how: str, one: Mapping[str, Any]) -> str:
+    span = f"{one['mean']:+.3f}, {one['low']:+.3f} to {one['high']:+.3f}"
+    if not one["clear"]:
+        return f"Over {how}, {one['n']} questions show no gain from choosing by the scores ({span})."
+    if one["mean"] > 0:
+        return f"Choosing by the scores is better than {how} ({span})."
+    return f"Choosing by the scores is worse than {how} ({span})."
