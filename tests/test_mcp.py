@@ -137,7 +137,7 @@ async def test_with_a_login_its_users_get_in_and_keep_their_runs(
         {},
         _header("Basic", "ann", "wrong"),
         _header("Basic", "nobody", ANN[1]),
-        _header("Basic", "ann", BEN[1]),
+        _header("Basic", "ben", ANN[1]),
         _header("Basic", "", ""),
         _header("Digest", *ANN),
         {"authorization": "Basic"},
@@ -174,7 +174,7 @@ def test_gradios_own_tools_are_not_served(open_url: str, path: str) -> None:
 
 
 def test_it_is_off_unless_it_is_wanted() -> None:
-    off = served(Startup(load_settings({})))
+    off = served(Startup(load_settings({})), None)
     assert (off.routes, off.options) == ((), {})
 
 
@@ -185,7 +185,7 @@ def test_a_missing_package_is_one_sentence_at_the_start(tmp_path: Path) -> None:
         "from specrag.config import load_settings\n"
         "from specrag.startup import Startup\n"
         "from specrag.ui.mcp import served\n"
-        f"served(Startup(load_settings({{}}, mcp=True, home={str(tmp_path)!r})))\n"
+        f"served(Startup(load_settings({{}}, mcp=True, home={str(tmp_path)!r})), None)\n"
     )
     ended = subprocess.run(
         [sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=False

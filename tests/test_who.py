@@ -2,6 +2,7 @@
 
 import hashlib
 import re
+import time
 from collections.abc import Iterator
 from http.cookies import SimpleCookie
 from pathlib import Path
@@ -13,6 +14,8 @@ from gradio_client import Client
 
 from specrag.config import load_settings
 from specrag.errors import UsageError
+from specrag.ui import attempts
+from specrag.ui.attempts import ADDRESSES, NAMES, Failures, Patience, Rule, _network_of
 from specrag.ui.who import COOKIE, login_of
 from tests.who_page import serving
 
@@ -105,6 +108,89 @@ def test_with_a_login_people_are_their_names(tmp_path: Path) -> None:
             asked(url, auth=("ada", "two"))
         refused = httpx.post(f"{url}/login", data={"username": "ada", "password": "two"})
         assert (refused.status_code, refused.json()["detail"]) == (400, "Incorrect credentials.")
+
+
+def tried(url: str, password: str, *, name: str = "ada", address: str = "203.0.113.1") -> httpx.Response:
+    """An attempt to log in, through a proxy that says where it comes from."""
+    data = {"username": name, "password": password}
+    return httpx.post(f"{url}/login", data=data, headers={"x-forwarded-for": address})
+
+
+def sentence(answer: httpx.Response) -> str:
+    return str(answer.json()["detail"])
+
+
+def test_after_some_wrong_passwords_the_next_one_has_to_wait(tmp_path: Path) -> None:
+    """A thousand passwords a second could be tried, and the right one would have been found some day."""
+    with serving(tmp_path, ACCESS="login", LOGIN="ada:one,bo:two") as url:
+        for number in range(NAMES.free):
+            assert sentence(tried(url, "wrong", address=f"203.0.113.{number}")) == "Incorrect credentials."
+        refused = tried(url, "one", address="203.0.113.99")
+        assert refused.status_code == 400
+        assert re.fullmatch(r"There were too many wrong passwords; try again in \d s\.", sentence(refused))
+        assert tried(url, "two", name="bo").status_code == 200, "only the name that was tried has to wait"
+        time.sleep(int(refused.headers["retry-after"]))
+        assert tried(url, "one").status_code == 200
+        assert sentence(tried(url, "wrong")) == "Incorrect credentials.", "who was let in begins anew"
+        assert attempts.MESSAGE in httpx.get(url).text
+
+
+def test_an_address_that_tries_many_names_has_to_wait(tmp_path: Path) -> None:
+    """One password for each name would never make any of them wait."""
+    with serving(tmp_path, ACCESS="login", LOGIN="ada:one,bo:two") as url:
+        for number in range(ADDRESSES.free):
+            assert sentence(tried(url, "123456", name=f"user{number}")) == "Incorrect credentials."
+        assert "too many wrong passwords" in sentence(tried(url, "one"))
+        assert tried(url, "one", address="203.0.113.2").status_code == 200
+
+
+def test_the_tools_count_with_the_page(tmp_path: Path) -> None:
+    """Who has to wait at one door would go on at the other."""
+    pytest.importorskip("mcp", reason="pip install -r requirements-mcp.txt")
+    with serving(tmp_path, ACCESS="login", LOGIN="ada:one", MCP="true") as url:
+        for _ in range(3 * NAMES.free):  # says nothing of a name, so it is no guess
+            assert httpx.post(f"{url}/mcp", json={}).status_code == 401
+        for _ in range(NAMES.free):
+            assert httpx.post(f"{url}/mcp", json={}, auth=("ada", "wrong")).status_code == 401
+        refused = httpx.post(f"{url}/mcp", json={}, auth=("ada", "one"))
+        assert refused.status_code == 429
+        assert "too many wrong passwords" in refused.json()["error"]
+        assert int(refused.headers["retry-after"]) >= 1
+        assert "too many wrong passwords" in sentence(tried(url, "one"))
+
+
+def test_waits_grow_to_an_end_and_are_forgotten() -> None:
+    now = [1000.0]
+    failures = Failures(Rule(free=2, longest_s=10.0), clock=lambda: now[0])
+    waits = []
+    for _ in range(8):
+        failures.add("ada")
+        waits.append(failures.wait_s("ada"))
+    assert waits == [0.0, 1.0, 2.0, 4.0, 8.0, 10.0, 10.0, 10.0]
+    now[0] += 9
+    assert failures.wait_s("ada") == 1.0
+    now[0] += 3601
+    failures.add("ada")
+    assert failures.wait_s("ada") == 0.0
+
+
+def test_what_is_remembered_is_bounded_and_no_crowd_pushes_a_user_out() -> None:
+    now = [1000.0]
+    login = Patience(lambda _, password: password == "one", ["ada"], clock=lambda: now[0])
+    for _ in range(NAMES.free):
+        assert not login.tried("ada", "wrong")
+    for number in range(2 * NAMES.room):
+        assert not login.tried(f"{number}" * 100, "wrong")
+    assert login.wait_s("ada") > 0
+    assert all(len(known) <= NAMES.room for known in (login._own, login._others, login._addresses))
+
+
+def test_one_customer_of_ipv6_is_one_address() -> None:
+    """Each of them has more addresses than anybody could ever wait for."""
+    assert _network_of("2001:db8:1:2:3::4") == _network_of("2001:db8:1:2:ffff::1")
+    assert _network_of("2001:db8:1:2::1") != _network_of("2001:db8:1:3::1")
+    assert _network_of("192.0.2.1") != _network_of("192.0.2.2")
+    assert _network_of("testclient") == "testclient"
 
 
 def test_names_and_passwords_are_compared_whole() -> None:

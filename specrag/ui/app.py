@@ -24,7 +24,7 @@ from specrag.library.library import SAMPLE
 from specrag.models.weights import Progress
 from specrag.startup import Startup, StartupState
 from specrag.terminal import bar, say
-from specrag.ui import acts, endpoints, mcp, tour
+from specrag.ui import acts, attempts, endpoints, mcp, tour
 from specrag.ui.live import header
 from specrag.ui.tabs import ask, compare, detail, documents, exports, fork, traces, viewer
 from specrag.ui.theme import CSS_PATH, plot_css, theme
@@ -82,7 +82,8 @@ def launch_options(settings: Settings, startup: Startup) -> dict[str, Any]:
     Raises:
         UsageError: the settings want tools over MCP, and their package is missing.
     """
-    tools = mcp.served(startup)
+    login = login_of(settings)
+    tools = mcp.served(startup, login)
     return {
         "server_name": settings.host,
         "server_port": settings.port,
@@ -102,11 +103,15 @@ def launch_options(settings: Settings, startup: Startup) -> dict[str, Any]:
         "max_file_size": settings.max_file_mb * 2**20,  # gradio says it in units of 1,024
         "app_kwargs": {
             "routes": [_health_route(startup), tour.route(), *tools.routes],
-            "middleware": [Middleware(VisitorCookie, days=settings.visitor_days)],
+            "middleware": [
+                Middleware(attempts.Caller),
+                Middleware(VisitorCookie, days=settings.visitor_days),
+            ],
             **tools.options,
         },
         "mcp_server": False,  # gradio's own makes a tool of every endpoint, and knows no login
-        "auth": login_of(settings),
+        "auth": login,
+        "auth_message": attempts.MESSAGE,
         "footer_links": ["api"],
         "run_history": False,
         "ssr_mode": False,

@@ -8,7 +8,6 @@ import hashlib
 import hmac
 import re
 import secrets
-from collections.abc import Callable
 from typing import Final
 
 import gradio as gr
@@ -19,6 +18,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from specrag.config import Settings
 from specrag.errors import UsageError
 from specrag.library.visitors import PASSING, USER, VISITOR, Visitor
+from specrag.ui.attempts import Patience
 
 COOKIE: Final = "specrag_visitor"
 _BYTES: Final = 16
@@ -26,8 +26,6 @@ _VALUE: Final = re.compile(r"[A-Za-z0-9_-]{22}")
 _DAY_S: Final = 86_400
 _LONGEST: Final = 256
 """Characters of a name or password that are looked at."""
-
-Login = Callable[[str, str], bool]
 
 
 class VisitorCookie:
@@ -82,8 +80,10 @@ def visitor_of(request: gr.Request | None, settings: Settings) -> Visitor:
     return Visitor(id=identity, owner=VISITOR + identity)
 
 
-def login_of(settings: Settings) -> Login | None:
+def login_of(settings: Settings) -> Patience | None:
     """What gradio asks about a name and a password; None where everybody is let in.
+
+    Made once for a page: it remembers who failed.
 
     Raises:
         UsageError: the users in the settings are not written as they must be.
@@ -99,7 +99,7 @@ def login_of(settings: Settings) -> Login | None:
         same = [_same(name, user) & _same(password, secret) for user, secret in users.items()]
         return any(same)
 
-    return allowed
+    return Patience(allowed, users)
 
 
 def _users(text: str) -> dict[str, str]:

@@ -21,6 +21,7 @@ from specrag import __version__
 from specrag.errors import SpecragError, UsageError
 from specrag.pipelines.base import readable
 from specrag.startup import Startup
+from specrag.ui.attempts import Patience
 from specrag.ui.endpoints.calling import Told
 from specrag.ui.endpoints.leaving import watch
 from specrag.ui.mcp.guard import USER, Guard
@@ -52,8 +53,8 @@ class Served:
         return {} if self.lifespan is None else {"lifespan": self.lifespan}
 
 
-def served(startup: Startup) -> Served:
-    """The endpoint, if the settings want it.
+def served(startup: Startup, login: Patience | None) -> Served:
+    """The endpoint, if the settings want it, for those whom `login` lets in.
 
     Raises:
         UsageError: they want it, and the package `mcp` is missing.
@@ -68,7 +69,7 @@ def served(startup: Startup) -> Served:
             f"SPECRAG_MCP is on and the package {name} is missing; install requirements-mcp.txt, or switch "
             "SPECRAG_MCP off."
         ) from error
-    route = Route(PATH, endpoint=Guard(endpoint, startup.settings))
+    route = Route(PATH, endpoint=Guard(endpoint, login))
     return Served(routes=(route,), lifespan=endpoint.lifespan)
 
 
