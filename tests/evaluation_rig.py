@@ -49,14 +49,11 @@ DATA = Dataset(name="bikes", sha256="0" * 64, questions=QUESTIONS)
 
 def write(text: str) -> Written:
     """Answers with what stands in the passages before it; the bell is nowhere."""
-    if "bell" in text:
+    question = text.partition("Question:")[2].partition("\n")[0]
+    if "bell" in question:
         return {"rationale": "nothing is said of it.", "answer": "the passages do not say."}
-    for wanted, answer in (("full charge", "5 hours."), ("heavy", "3.4 kilograms.")):
-        fact = answer.rstrip(".")
-        if f"{wanted} " in text.partition("Passages")[0] or wanted in text:
-            found = fact in text
-            return {"rationale": "it is stated.", "answer": answer if found else "640 onions."}
-    return {"answer": "640 onions."}
+    fact = "5 hours" if "full charge" in question else "3.4 kilograms"
+    return {"rationale": "it is stated.", "answer": f"{fact if fact in text else '640 onions'}."}
 
 
 def model() -> ScriptedModel:
