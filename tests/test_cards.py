@@ -156,7 +156,7 @@ def test_bars_are_as_wide_as_their_scores() -> None:
     assert _texts(inside(html, card, "sr-value")) == ["0.84", "0.55", "0.93", "0.79", "0.83"]
     assert _texts(inside(html, card, "dt")) == [
         "draft",
-        "self-contained",
+        "self-containment",
         "self-reflection",
         "relevance",
         "combined",

@@ -28,6 +28,7 @@ from specrag.ui.readout import (
     votes_of,
     winner_of,
 )
+from specrag.ui.score_names import MEANING, SCORES
 from specrag.ui.sentences import headline, reader_text, rewriting_text, status_text, waiting_text
 from specrag.ui.tally import figures_of
 from specrag.ui.written import answer_text, answer_tokens
@@ -48,14 +49,6 @@ __all__ = [
 
 NoticeKind: TypeAlias = Literal["info", "success", "warning", "error"]
 
-_SCORES: Final = {
-    "draft": "draft",
-    "self_containment": "self-contained",
-    "self_reflection": "self-reflection",
-    "grounded": "grounded",
-    "relevance": "relevance",
-    "combined": "combined",
-}
 _BLANKS, _MOST_BLANKS = 4, 16
 _LIVE_AXIS_MS: Final = 1000.0
 """A live axis begins no shorter, or it would change its scale with every event."""
@@ -160,8 +153,9 @@ def _draft_board(trace: Trace, *, colour: Colour, scope: str, tokens: bool) -> s
         blanks=_drafts_asked(trace) if running and not cards else 0,
         note=trace.partition_note,
         labels={
-            key: label for key, label in _SCORES.items() if any(score(s, key) is not None for s in scored)
+            key: label for key, label in SCORES.items() if any(score(s, key) is not None for s in scored)
         },
+        meaning=MEANING,
         decided=winner_of(trace) is not None,
     )
 

@@ -22,18 +22,11 @@ from specrag.types import Scores
 from specrag.ui.cards import answer_card, board, passages_strip, timeline
 from specrag.ui.lanes import draft_numbers
 from specrag.ui.markup import render
+from specrag.ui.score_names import SCORES
 from specrag.ui.sentences import status_text
 from specrag.ui.theme import CSS_PATH
 
 _SCOPE: Final = "file"
-_LABELS: Final = {
-    "draft": "draft",
-    "self_containment": "self-contained",
-    "self_reflection": "self-reflection",
-    "grounded": "grounded",
-    "relevance": "relevance",
-    "combined": "combined",
-}
 _PIPELINES: Final = {
     "speculative": "Speculative RAG",
     "standard": "Standard RAG",
@@ -102,7 +95,7 @@ def _scores(trace: Trace) -> dict[str, Any]:
     rows = [
         (numbers[draft.subset_id], [getattr(draft.scores, name) for name in known]) for draft in trace.drafts
     ]
-    return {"labels": [_LABELS[name] for name in known], "rows": rows if known else []}
+    return {"labels": [SCORES[name] for name in known], "rows": rows if known else []}
 
 
 def _facts(facts: Any) -> list[tuple[str, str]]:

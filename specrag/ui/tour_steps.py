@@ -136,7 +136,7 @@ def _scores(trace: Trace) -> Step:
             ),
             (
                 "Three bars are probabilities: how sure the drafter was of its words, how likely the "
-                "verifier finds them without the passages (self-contained), and how likely it says Yes "
+                "verifier finds them without the passages (self-containment), and how likely it says Yes "
                 "when asked about the rationale (self-reflection)."
             ),
             f"{_relevance(trace)} Combined: {told}.",

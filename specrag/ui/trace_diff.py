@@ -17,17 +17,9 @@ from specrag.ui.lanes import draft_numbers, lanes
 from specrag.ui.markup import score
 from specrag.ui.options import PIPELINES
 from specrag.ui.readout import winner_of
+from specrag.ui.score_names import SCORES
 from specrag.ui.setting_names import setting_name, setting_text, settings_of
 
-SCORES: Final = {
-    "draft": "draft",
-    "self_containment": "self-contained",
-    "self_reflection": "self-reflection",
-    "grounded": "grounded",
-    "relevance": "relevance",
-    "combined": "combined",
-}
-"""The components of a draft's worth, as the page calls them."""
 MOST_ROWS: Final = 200
 """Passages, settings or steps that are compared; an imported run may claim any number."""
 

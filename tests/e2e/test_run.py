@@ -68,7 +68,7 @@ def test_the_board_says_who_won_and_why(finished: Visitor) -> None:
 def test_every_draft_has_its_scores_as_bars_and_numbers(finished: Visitor) -> None:
     for card in finished.cards.all():
         labels = card.locator(".sr-score dt").all_text_contents()
-        assert {"draft", "self-contained", "self-reflection", "relevance", "combined"} <= set(labels)
+        assert {"draft", "self-containment", "self-reflection", "relevance", "combined"} <= set(labels)
         for score in card.locator(".sr-score").all():
             value = score.locator(".sr-value").inner_text()
             assert 0 < float(value.replace("<", "")) <= 1, value

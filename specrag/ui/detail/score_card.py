@@ -7,8 +7,9 @@ from specrag.tracing.trace import Trace
 from specrag.ui.cards import empty_state, notice
 from specrag.ui.detail.numbers import exact, logarithm, plain, share
 from specrag.ui.detail.scores import Breakdown, Standings, standings
-from specrag.ui.detail.terms import COMPONENTS, MEANING
+from specrag.ui.detail.terms import COMPONENTS
 from specrag.ui.markup import render
+from specrag.ui.score_names import MEANING
 
 _OPEN: Final = 1
 """Breakdowns that stand open where nothing has won."""

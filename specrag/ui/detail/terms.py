@@ -1,4 +1,4 @@
-"""The settings that a run was decided under, read from its trace, and the names of its scores."""
+"""The settings that a run was decided under, read from its trace, and the components of its scores."""
 
 from dataclasses import dataclass
 from typing import Any, Final
@@ -7,22 +7,10 @@ from specrag.config import PRESETS
 from specrag.errors import TraceError
 from specrag.tracing.trace import Trace
 from specrag.types import Scores
+from specrag.ui.score_names import SCORES
 
-COMPONENTS: Final[dict[str, str]] = {
-    "draft": "draft",
-    "self_containment": "self-containment",
-    "self_reflection": "self-reflection",
-    "grounded": "groundedness",
-    "relevance": "relevance",
-}
+COMPONENTS: Final[dict[str, str]] = {name: word for name, word in SCORES.items() if name != "combined"}
 """The parts of a combined score, in the order in which they are shown."""
-MEANING: Final[dict[str, str]] = {
-    "draft": "how probable the drafter finds what it wrote, given its passages",
-    "self_containment": "how probable the verifier finds answer and rationale, given the question alone",
-    "self_reflection": "how probable the verifier finds “Yes” to whether the rationale supports the answer",
-    "grounded": "how probable the verifier finds the draft when it reads the passages too",
-    "relevance": "how near the best evidence sentence of the subset is to the question",
-}
 _MOST: Final = 1e6
 
 
