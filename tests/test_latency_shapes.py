@@ -77,8 +77,9 @@ def test_memory_by_hand() -> None:
     assert weight_bytes(TINY, "plain") == 4 * TINY.parameters
     # keys and values, 2 layers, 1 head of 4 numbers of 4 bytes
     assert cache_bytes(TINY, 10) == 2 * 2 * 1 * 4 * 4 * 10
-    need = need_of(TINY, "float16", tokens=10, read_at_once=5, logits=3)
-    assert need.working == 4 * (5 * (48 + 32) + 2 * 3 * 100)
+    need = need_of(TINY, "float16", tokens=10, read_at_once=50, logits=3)
+    assert need.working == 4 * (50 * (48 + 32) + 2 * 3 * 100)
+    assert need_of(TINY, "float16", tokens=1, read_at_once=1, logits=1).working == 4 * 2 * 800, "building"
     assert need.total == need.weights + need.cache + need.working
 
 

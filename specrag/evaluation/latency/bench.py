@@ -5,8 +5,10 @@ are whatever the servers serve; what those compute, and share, is theirs to know
 """
 
 import asyncio
+import ctypes
 import gc
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -64,7 +66,8 @@ class Bench:
         self._machine: MachineFigures | None = None
 
     def close(self) -> None:
-        """Let go of the thread that computes."""
+        """Let go of the models and of the thread that computes."""
+        self._let_go()
         self._worker.close()
 
     @property
@@ -98,7 +101,7 @@ class Bench:
         machine = self.machine
         meter = Meter()
         measured, described = self._measured(small, verifier, plan, meter)
-        gc.collect()  # the verifier is gone before another one is built
+        self._let_go()  # of the verifier, before another one is built
         shapes: dict[Role, Shape] = {"drafter": drafter, "verifier": verifier}
         bounds = this_machine(
             gflops=machine.matrix_gflops, gb_s=machine.memory_gb_s, precision=self._settings.precision
@@ -114,6 +117,13 @@ class Bench:
             phases=phases,
             floors=floors(phases, shapes, bounds),
         )
+
+    def _let_go(self) -> None:
+        """Free the memory of models that nobody holds: the thread still holds what it did last."""
+        self._worker.run(lambda: None)
+        gc.collect()
+        with suppress(AttributeError, OSError):  # glibc alone keeps what was freed, and can be told not to
+            ctypes.CDLL(None).malloc_trim(0)
 
     def _measured(
         self, small: LocalModel, verifier: Shape, plan: Plan, meter: Meter

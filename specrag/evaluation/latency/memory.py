@@ -19,7 +19,7 @@ FULL: Final = 4
 LAYER_BYTES: Final[dict[Precision, int]] = {"float16": 2, "float32": 4, "plain": 4}
 """Bytes of a weight of a linear layer, by its layout."""
 _GIGA: Final = 1e9
-_SPARE: Final = 0.5e9
+_SPARE: Final = 1e9
 """Bytes left to Python, torch and the rest of the machine."""
 _CGROUPS: Final = (
     ("/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory.current"),
@@ -36,7 +36,7 @@ class Need:
     cache: int
     """Keys and values of all rows at once."""
     working: int
-    """Intermediate values of the longest pass, and the logits of its wanted rows."""
+    """Intermediate values and logits of the longest pass, or what building takes if that is more."""
 
     @property
     def total(self) -> int:
@@ -68,11 +68,13 @@ def need_of(shape: Shape, precision: Precision, *, tokens: int, read_at_once: in
         logits: rows of logits of one pass.
     """
     wide = 3 * shape.intermediate + 4 * shape.hidden
+    running = read_at_once * wide + 2 * logits * shape.vocab
+    building = 2 * shape.embedding  # while the head is drawn and packed
     return Need(
         name=shape.name,
         weights=weight_bytes(shape, precision),
         cache=cache_bytes(shape, tokens),
-        working=FULL * (read_at_once * wide + 2 * logits * shape.vocab),
+        working=FULL * max(running, building),
     )
 
 
