@@ -73,6 +73,7 @@ def runner(
     tell: Callable[[Progress], None] = lambda _: None,
     corpus: Callable[[ChromaStore], Corpus] = lambda store: GivenCorpus(store, WordEmbedder()),
     store: ChromaStore | None = None,
+    padded: LanguageModel | None = None,
 ) -> Runner:
     """A runner over toys that has begun its folder."""
     store = store or ChromaStore(None)
@@ -82,7 +83,15 @@ def runner(
     def pipeline(name: PipelineName, settings: Settings) -> Pipeline:
         return PIPELINES[name](replace(working, settings=settings))
 
-    return Runner(tools=working, pipeline=pipeline, corpus=corpus(store), folder=folder, plan=made, tell=tell)
+    return Runner(
+        tools=working,
+        pipeline=pipeline,
+        corpus=corpus(store),
+        folder=folder,
+        plan=made,
+        padded=padded,
+        tell=tell,
+    )
 
 
 async def evaluated(path: Path, made: Plan | None = None) -> tuple[Folder, Sequence[Progress]]:

@@ -86,13 +86,21 @@ class Folder:
         elif before is not None:
             self._check(before, plan)
             plan = {**plan, **{name: {**before[name], **plan[name]} for name in _GROWING}}
-            last = {line.key: line for line in self._lines()}
-            self.finished = {key: line for key, line in last.items() if line.status == "done"}
+            self.read()
         elif any(one.name not in ("evaluation.lock", TRACES, "chroma") for one in self.path.iterdir()):
             raise EvaluationError(
                 f"{self.path} holds files that are no evaluation; choose an empty folder with --out."
             )
         _write(self.path / PLAN, json.dumps(plan, ensure_ascii=False, indent=1))
+
+    def read(self) -> None:
+        """Take up the runs that are here, whichever plan they follow.
+
+        Raises:
+            EvaluationError: a line cannot be read.
+        """
+        last = {line.key: line for line in self._lines()}
+        self.finished = {key: line for key, line in last.items() if line.status == "done"}
 
     def keep(self, line: Line, trace: Trace | None) -> None:
         """Put a finished run on the disk."""
