@@ -178,6 +178,7 @@ def test_json_on_stdout_is_alone_there(model_path: Path) -> None:
         (["--drafter", DRAFTER, "--verifier", VERIFIER, "--million", "1,2"], 2, "is not four prices"),
         (["--drafter", DRAFTER, "--verifier", VERIFIER, "--sweep", "many"], 2, "is not numbers"),
         (["--drafter", DRAFTER, "--verifier", VERIFIER, "--tokens", "1"], 2, "rationale is 0"),
+        (["--drafter", DRAFTER, "--verifier", VERIFIER, "--json", "/no/where.json"], 2, "cannot be written"),
         (["--server-drafter", "http://127.0.0.1:1"], 2, "The verifier has no server"),
         (["--drafter", f"{DRAFTER},vocab=100", "--verifier", VERIFIER], 2, "has a vocabulary of 100"),
     ],

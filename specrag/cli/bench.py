@@ -61,6 +61,8 @@ def bench(  # noqa: PLR0917 - typer passes every one by name
     from specrag.evaluation.latency.texts import Lengths
 
     with friendly():
+        for file in (as_json, as_markdown):
+            _insist_on_folder(file)
         settings = load_settings(
             drafter_url=server_drafter,
             verifier_url=server_verifier,
@@ -88,6 +90,12 @@ def bench(  # noqa: PLR0917 - typer passes every one by name
         else:
             found = _here(settings, plan, prices, drafter=drafter, verifier=verifier, sizes=sweep)
     _told(found, as_json, as_markdown)
+
+
+def _insist_on_folder(file: Path | None) -> None:
+    """Said before the measurement and not after it, when all of it would be lost."""
+    if file is not None and (not file.parent.is_dir() or file.is_dir()):
+        raise UsageError(f"“{file}” cannot be written: it needs a folder that exists, and a name in it.")
 
 
 def _prices(million: str | None, hour: str | None) -> tuple[Prices, ...]:
