@@ -163,6 +163,16 @@ def test_bars_are_as_wide_as_their_scores() -> None:
     ]
 
 
+def test_the_page_says_what_its_bars_mean_where_they_stand() -> None:
+    """Five names were left to be guessed, and one of them differed from tab to tab."""
+    html = cards.board(SELECTED)
+    (key,) = find(html, "sr-score-key")
+    named = _texts(inside(html, key, "dt"))
+    assert named == _texts(inside(html, _card(html, 2), "dt"))
+    assert all(inside(html, key, "dd")[at].text for at in range(len(named)))
+    assert not find(cards.board(DRAFTING), "sr-score-key")
+
+
 def test_a_small_score_is_not_nothing_and_an_unknown_one_is_no_zero() -> None:
     scores = Scores(draft=0.004, combined=None, relevance=float("nan"))
     one = replace(SELECTED, drafts=(replace(SELECTED.drafts[0], scores=scores), *SELECTED.drafts[1:]))
@@ -177,7 +187,7 @@ def test_a_caret_stands_where_a_draft_is_being_written() -> None:
     assert carets == {1: 0, 2: 1, 3: 1, 4: 0}
     caret = inside(html, _card(html, 2), "sr-caret")[0]
     assert "sr-draft-answer" in caret.parents[-2].classes
-    assert _texts(inside(html, _card(html, 4), "sr-label")) == ["Reading"]
+    assert _texts(inside(html, _card(html, 4), "sr-label")) == ["Perspective", "Reading"]
     assert not find(cards.board(SELECTED), "sr-caret")
 
 
@@ -185,7 +195,7 @@ def test_details_wait_until_the_run_is_over() -> None:
     """Each update would close them again."""
     assert not find(cards.board(DRAFTING), "details")
     html = cards.board(SELECTED)
-    assert len(find(html, "details")) == 4
+    assert len(find(html, "details")) == 4 + 1  # of each draft, and on what the bars mean
     assert "Question: How long?" in inside(html, _card(html, 1), "pre")[0].text
 
 
