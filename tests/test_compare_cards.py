@@ -345,3 +345,5 @@ def test_recent_comparisons_mark_the_one_that_is_shown() -> None:
     (current,) = [one for one in read(html) if one.attributes.get("aria-current") == "true"]
     assert "under way" in current.text
     assert cards.recent([], "") == ""
+    assert "Only you can open it" in html
+    assert "Everybody who can open this page can open it" in cards.recent(made, "two", everybody=True)

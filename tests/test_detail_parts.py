@@ -2,11 +2,13 @@
 
 import math
 from dataclasses import replace
+from itertools import combinations
 
 import pytest
 
 from specrag.tracing.trace import Usage
 from specrag.types import Passage, Prompt, RoleUsage, Spot
+from specrag.ui.detail.apart import LEAST, apart
 from specrag.ui.detail.map_card import marks_of, perspective_map, shape_of, variance_note
 from specrag.ui.detail.prompts import LETTERS, account_of, pieces_of, prompts_list
 from specrag.ui.detail.span_table import MOST_ROWS, span_table
@@ -32,6 +34,28 @@ def test_every_passage_stands_at_its_place() -> None:
     marks = marks_of(replace(RUN, spots=corners), "x")
     assert [(mark.left, mark.top) for mark in marks] == [(7.0, 7.0), (93.0, 93.0), (50.0, 50.0)]
     assert [(mark.cluster, mark.shape) for mark in marks] == [(1, "circle"), (2, "square"), (None, "circle")]
+
+
+def test_marks_that_would_cover_each_other_are_drawn_side_by_side() -> None:
+    """The number of one stood under the shape of another, and could neither be read nor pressed."""
+    near = (0.5, 0.5), (0.5, 0.5), (0.51, 0.5), (1.0, 1.0), (1.0, 1.0), (-0.9, 0.1)
+    spots = tuple(
+        Spot(passage_id=passage.id, x=x, y=y) for passage, (x, y) in zip(RUN.passages, near, strict=False)
+    )
+    marks = marks_of(replace(RUN, spots=spots), "x")
+    assert len(marks) == len(spots) > 4
+    for one, other in combinations(marks, 2):
+        assert math.dist((one.left, one.top), (other.left, other.top)) > LEAST - 0.1
+        assert all(7 <= place <= 93 for place in (one.left, one.top))
+    assert marks == marks_of(replace(RUN, spots=spots), "x")
+    assert "drawn side by side" in perspective_map(replace(RUN, spots=spots))
+
+
+@pytest.mark.parametrize("count", [40, 100])
+def test_a_crowd_of_marks_in_one_place_spreads(count: int) -> None:
+    spread = apart([(50.0, 50.0)] * count, edge=7)
+    nearest = min(math.dist(one, other) for one, other in combinations(spread, 2))
+    assert nearest > 0.6 * LEAST
 
 
 def test_a_passage_of_several_drafts_has_a_ring_for_each() -> None:

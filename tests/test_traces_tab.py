@@ -93,6 +93,21 @@ def test_a_run_that_is_opened_takes_the_place_of_the_list(tab: Tab) -> None:
     assert "Question a1?" in values["runs"]
 
 
+def test_an_opened_run_calls_its_collection_as_its_owner_does(tab: Tab) -> None:
+    """It was called by the name that the store has for it, which nobody has ever typed."""
+    shelf = tab.parts.library.create(ANN, "Harbour rules")
+    for run_id, who, name in (("a1", ANN, shelf.name), ("b1", BEN, shelf.name), ("a2", ANN, "gone")):
+        trace = replace(SELECTED, run_id=run_id, config={"collection": name})
+        tab.parts.traces.save(trace, [], owner=who.owner or "")
+    said = [
+        tab.act(tab.desk(who), "run-open", id_)[1]["head"]
+        for who, id_ in ((ANN, "a1"), (BEN, "b1"), (ANN, "a2"))
+    ]
+    assert "Harbour rules" in said[0]
+    assert "Harbour rules" not in said[1], "the title of a collection of somebody else is told"
+    assert "gone" in said[2]
+
+
 def test_a_damaged_run_is_deleted_by_its_button(tab: Tab) -> None:
     """The button read the trace for the sentence that it says afterwards."""
     tab.keep("a1")

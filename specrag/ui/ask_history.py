@@ -9,6 +9,7 @@ from typing import Final
 
 from specrag.tracing.search import RunSummary
 from specrag.ui.markup import render
+from specrag.ui.trace_filter import RATINGS
 
 COMMENT_LENGTH: Final = 200
 """Characters of a comment that the page takes; the channel of `acts` carries no more."""
@@ -35,9 +36,9 @@ def history_card(runs: Sequence[RunSummary], *, shown: str, own: frozenset[str] 
     if not runs:
         return ""
     rows = [(run, outcome_of(run)) for run in runs]
-    return render("ask_history", rows=rows, shown=shown, own=own)
+    return render("ask_history", rows=rows, shown=shown, own=own, ratings=RATINGS)
 
 
 def feedback_card(run: RunSummary, *, said: str = "") -> str:
     """Two thumbs and a comment for an answer that has come; `said` is what went wrong with them."""
-    return render("feedback", run=run, said=said, most=COMMENT_LENGTH)
+    return render("feedback", run=run, said=said, most=COMMENT_LENGTH, ratings=RATINGS)

@@ -104,16 +104,17 @@ def steps(race: Race) -> str:
     return render("compare_steps", rows=rows, kinds=kinds, words=WORDS, before=before)
 
 
-def recent(comparisons: Sequence[Comparison], shown: str, *, focus: str = "") -> str:
+def recent(comparisons: Sequence[Comparison], shown: str, *, everybody: bool = False, focus: str = "") -> str:
     """The visitor's newest comparisons, to open and to delete.
 
     Args:
         comparisons: newest first.
         shown: id of the one on the page.
+        everybody: whether whoever can open the page sees every comparison.
         focus: what asks for the focus of the keyboard, once; its button went away with a line.
     """
     rows = [(one, ", ".join(map(words.name_of, one.pipelines))) for one in comparisons]
-    return render("compare_list", rows=rows, shown=shown, focus=focus)
+    return render("compare_list", rows=rows, shown=shown, everybody=everybody, focus=focus)
 
 
 def idle() -> str:

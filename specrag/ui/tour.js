@@ -86,7 +86,11 @@
 
   const write = (title, sentences) => {
     at("title").textContent = title;
-    at("text").replaceChildren(...sentences.map((text) => {
+    // the title has the focus already when an arrow key turns a step, so its text says which one it is
+    const named = document.createElement("span");
+    named.className = "sr-hidden";
+    named.textContent = script ? `Step ${step + 1} of ${script.runs[run].steps.length}: ${title}.` : title;
+    at("text").replaceChildren(named, ...sentences.map((text) => {
       const line = document.createElement("p");
       line.textContent = text;
       return line;

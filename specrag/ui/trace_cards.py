@@ -31,6 +31,8 @@ class Opened:
     """The run that it was forked from, if it is still here for them to see."""
     children: tuple[RunSummary, ...] = ()
     beside: Neighbours = field(default_factory=Neighbours)
+    collection: str = ""
+    """Title of the collection that was asked; empty if it is none that the visitor knows."""
 
     @property
     def rating(self) -> Rating | None:
@@ -51,7 +53,7 @@ def run_head(run: Opened, *, now: datetime, focus: str = "") -> str:
         kind=outcome_of(run.summary) if run.summary else "",
         models=_models(trace),
         settings=[(setting_name(name), setting_text(value)) for name, value in changed.items()],
-        collection=setting_text(trace.config.get("collection")),
+        collection=run.collection or setting_text(trace.config.get("collection")),
         device=setting_text(trace.environment.get("device")),
         focus=focus,
         now=now,

@@ -175,8 +175,8 @@ def test_an_answer_is_rated_with_a_comment_that_is_there_after_a_reload(
     visitor = arrive()
     visitor.open(run="ask-two")
     feedback = visitor.page.locator("#sr-feedback")
-    feedback.get_by_role("button", name="Bad answer").click()
-    expect(feedback.get_by_role("button", name="Bad answer")).to_have_attribute("aria-pressed", "true")
+    feedback.get_by_role("button", name="Not helpful").click()
+    expect(feedback.get_by_role("button", name="Not helpful")).to_have_attribute("aria-pressed", "true")
     feedback.get_by_label("Comment").fill("The newer one <b>holds</b>")
     visitor.page.keyboard.press("Enter")
     expect(feedback.get_by_role("status")).to_have_text("Noted with your comment.")
@@ -184,7 +184,7 @@ def test_an_answer_is_rated_with_a_comment_that_is_there_after_a_reload(
     assert (kept.feedback, kept.comment) == ("down", "The newer one <b>holds</b>")
     visitor.reload()
     expect(feedback.get_by_label("Comment")).to_have_value("The newer one <b>holds</b>")
-    feedback.get_by_role("button", name="Bad answer").click()
+    feedback.get_by_role("button", name="Not helpful").click()
     expect(feedback.locator("[aria-pressed=true]")).to_have_count(0)
     assert TraceStore(server.home / "traces.db").summary("ask-two").feedback is None
 
@@ -193,10 +193,10 @@ def test_a_comment_that_is_being_typed_is_not_lost_to_a_rating(arrive: Arrive) -
     visitor = arrive()
     visitor.open(run="ask-follow")
     feedback = visitor.page.locator("#sr-feedback")
-    feedback.get_by_role("button", name="Good answer").click()
+    feedback.get_by_role("button", name="Helpful", exact=True).click()
     feedback.get_by_label("Comment").fill("half a comm")
-    feedback.get_by_role("button", name="Bad answer").click()
-    expect(feedback.get_by_role("button", name="Bad answer")).to_have_attribute("aria-pressed", "true")
+    feedback.get_by_role("button", name="Not helpful").click()
+    expect(feedback.get_by_role("button", name="Not helpful")).to_have_attribute("aria-pressed", "true")
     expect(feedback.get_by_label("Comment")).to_have_value("half a comm")
 
 
@@ -263,7 +263,7 @@ def test_it_fits_on_a_phone(arrive: Arrive, run: str) -> None:
     visitor = arrive(width=PHONE, theme="dark")
     visitor.open(run=run)
     expect(past(visitor)).to_have_count(1)
-    visitor.page.locator("#sr-feedback").get_by_role("button", name="Good answer").click()
+    visitor.page.locator("#sr-feedback").get_by_role("button", name="Helpful", exact=True).click()
     expect(visitor.page.locator("#sr-feedback .sr-comment")).to_be_visible()
     visitor.page.get_by_label("Drafter's probability").check()
     expect(visitor.page.locator(".sr-legend").first).to_be_visible()

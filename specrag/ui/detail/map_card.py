@@ -12,6 +12,7 @@ from typing import Final
 from specrag.tracing.trace import Trace
 from specrag.types import Spot
 from specrag.ui.cards import empty_state
+from specrag.ui.detail.apart import Place, apart
 from specrag.ui.markup import render
 from specrag.ui.readout import Ref, refs_of
 
@@ -53,6 +54,8 @@ class Mark:
     """Whether its label opens to the left, because it lies in the right half."""
     low: bool
     """Whether it opens upwards."""
+    moved: bool = False
+    """Whether it would lie on another one at its own place."""
 
 
 def perspective_map(trace: Trace, *, scope: str = "detail") -> str:
@@ -67,17 +70,20 @@ def perspective_map(trace: Trace, *, scope: str = "detail") -> str:
         clusters=[(number, shape_of(number)) for number in clusters],
         subsets=trace.subsets,
         note=variance_note(trace),
+        moved=any(mark.moved for mark in marks),
     )
 
 
 def marks_of(trace: Trace, scope: str) -> tuple[Mark, ...]:
     """The spots that belong to a passage of the run, and have a place."""
     refs = refs_of(trace, scope)
-    return tuple(
-        _mark(refs[spot.passage_id], spot)
+    spots = [
+        spot
         for spot in trace.spots
         if spot.passage_id in refs and math.isfinite(spot.x) and math.isfinite(spot.y)
-    )
+    ]
+    places = apart([_place(spot) for spot in spots], edge=_EDGE)
+    return tuple(_mark(refs[spot.passage_id], spot, place) for spot, place in zip(spots, places, strict=True))
 
 
 def shape_of(cluster: int | None) -> str:
@@ -109,9 +115,13 @@ def why_none(trace: Trace) -> str:
     return "This run kept no places of its passages: an older version made it, or they were left out."
 
 
-def _mark(ref: Ref, spot: Spot) -> Mark:
+def _place(spot: Spot) -> Place:
+    return _percent(spot.x), 100 - _percent(spot.y)
+
+
+def _mark(ref: Ref, spot: Spot, place: Place) -> Mark:
     cluster = None if spot.cluster is None else spot.cluster + 1
-    left, top = _percent(spot.x), 100 - _percent(spot.y)
+    left, top = place
     text = " ".join(ref.passage.text.split())
     return Mark(
         ref=ref,
@@ -124,6 +134,7 @@ def _mark(ref: Ref, spot: Spot) -> Mark:
         words=text if len(text) <= _WORDS else f"{text[:_WORDS]}…",
         near=left > _MIDDLE,
         low=top > _MIDDLE,
+        moved=place != _place(spot),
     )
 
 

@@ -248,7 +248,9 @@ class Events:
         }
 
     async def _recent(self, who: "Visitor", shown: str, *, focus: str = "") -> str:
-        return cards.recent(await self._comparisons.recent(who), shown, focus=focus)
+        everybody = self._startup.settings.access == "shared"
+        found = await self._comparisons.recent(who)
+        return cards.recent(found, shown, everybody=everybody, focus=focus)
 
     def _remember(self, session: str, turn: tuple[int, str]) -> None:
         self._latest[session] = turn

@@ -107,6 +107,7 @@ class Board:
             parent=self._known(desk.who, trace.parent.run_id) if trace.parent else None,
             children=tuple(history.children(desk.who, run_id)),
             beside=beside,
+            collection=self._title(desk.who, trace.config.get("collection")),
         )
         head = trace_cards.run_head(run, now=self._now(), focus=desk.view.focus)
         values = _showing(head=head)
@@ -126,6 +127,11 @@ class Board:
             ),
             "formats": trace_cards.export_buttons(run.trace.run_id, formats()),
         }
+
+    def _title(self, who: Visitor, name: object) -> str:
+        with suppress(SpecragError):  # deleted since, or none of theirs
+            return self._startup.parts.library.shelf(who, name).title if isinstance(name, str) else ""
+        return ""
 
     def _known(self, who: Visitor, run_id: str) -> RunSummary | None:
         with suppress(TraceError):
