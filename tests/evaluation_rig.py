@@ -1,5 +1,6 @@
 """A small evaluation over toys: questions with known answers, and models that write what a script says."""
 
+import time
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -74,6 +75,7 @@ def runner(
     corpus: Callable[[ChromaStore], Corpus] = lambda store: GivenCorpus(store, WordEmbedder()),
     store: ChromaStore | None = None,
     padded: LanguageModel | None = None,
+    timer: Callable[[], float] = time.perf_counter,
 ) -> Runner:
     """A runner over toys that has begun its folder."""
     store = store or ChromaStore(None)
@@ -91,6 +93,7 @@ def runner(
         plan=made,
         padded=padded,
         tell=tell,
+        timer=timer,
     )
 
 

@@ -1,6 +1,9 @@
 """`specrag eval` as it is typed, over the real weights and files of its own."""
 
 import json
+import signal
+import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -92,11 +95,32 @@ def test_the_open_corpus_is_kept_in_the_folder(
     assert (out / "chroma").is_dir()
 
 
+@pytest.mark.integration
+@pytest.mark.usefixtures("evaluate", "ctrl_c")
+def test_ctrl_c_leaves_what_was_finished(data: Path, tmp_path: Path, weights: Weights) -> None:
+    """A real SIGINT to a real process; the sentence says how to go on, and the same command does."""
+    command = [sys.executable, "-m", "specrag", "eval", "--data", str(data), "--out", str(tmp_path / "runs")]
+    command += ["--pipelines", "standard,closed-book"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+        assert process.stderr is not None
+        lines = iter(process.stderr.readline, "")
+        assert next(line for line in lines if line.startswith("[1/4]"))
+        process.send_signal(signal.SIGINT)
+        told = process.stderr.read()
+        assert process.wait() == 130
+    assert "of 4 runs are finished and kept in" in told
+    assert "Traceback" not in told
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    assert "Going on: " in done.stderr
+    assert "[4/4]" in done.stderr
+
+
 @pytest.mark.parametrize(
     ("words", "code", "says"),
     [
         (("--pipelines", "fast"), 2, "There is no pipeline “fast”"),
         (("--pipelines", "standard:drafts=0"), 2, "SPECRAG_DRAFTS"),
+        (("--json", "none/report.json"), 2, "none/report.json cannot be written"),
         (("--limit", "0"), 2, "greater than or equal to 1"),
         (("--format", "hotpotqa"), 1, "bikes.jsonl, line 1: “supporting_facts” is not a list of pairs"),
         (("--data", "none.jsonl"), 1, "none.jsonl cannot be read"),

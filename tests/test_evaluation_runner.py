@@ -176,6 +176,43 @@ def test_a_folder_of_something_else_is_left_alone(tmp_path: Path) -> None:
         Folder(tmp_path).begin({"data": {}, "systems": {}})
 
 
+def test_a_restart_removes_runs_and_nothing_else(tmp_path: Path) -> None:
+    """A plan that is damaged must not stand in the way of beginning anew, nor a thesis be in it."""
+    folder = Folder(tmp_path)
+    folder.begin({"data": {}, "systems": {}})
+    (tmp_path / "plan.json").write_text("{")
+    with pytest.raises(EvaluationError, match="use --restart"):
+        folder.begin({"data": {}, "systems": {}})
+    folder.begin({"data": {}, "systems": {}}, restart=True)
+    folder.close()
+    other = tmp_path / "other"
+    other.mkdir()
+    (other / "results.jsonl").write_text("somebody's")
+    with pytest.raises(EvaluationError, match="no evaluation"):
+        Folder(other).begin({"data": {}, "systems": {}}, restart=True)
+    assert (other / "results.jsonl").read_text() == "somebody's"
+
+
+async def test_the_time_left_knows_that_systems_differ(tmp_path: Path) -> None:
+    """By the mean of all runs, an evaluation that began with its slowest system promised hours."""
+    seconds = {"standard": 2.0, "drafter": 10.0}
+    now, told = [0.0], list[Progress]()
+
+    def tell(state: Progress) -> None:
+        told.append(state)
+
+    def timer() -> float:
+        lines = folder.finished.values()
+        now[0] = sum(seconds[line.system] for line in lines)
+        return now[0]
+
+    folder = Folder(tmp_path)
+    await runner(folder, plan("standard,drafter"), tell=tell, timer=timer).run()
+    assert told[0].left_s is None
+    assert told[2].left_s == 2 * 2.0 + 2 * 10.0  # after one question, whichever system came first
+    assert told[-1].left_s == 0.0
+
+
 def test_two_evaluations_do_not_share_a_folder(tmp_path: Path) -> None:
     held = Folder(tmp_path)
     with pytest.raises(EvaluationError, match="in use by another evaluation"):

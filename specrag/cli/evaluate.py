@@ -18,6 +18,7 @@ from specrag.evaluation.converters import Format
 from specrag.evaluation.corpus import CorpusName
 from specrag.evaluation.datasets import read_questions
 from specrag.evaluation.evaluate import EvaluationParts, evaluate
+from specrag.evaluation.folder import CORPUS
 from specrag.evaluation.markdown import markdown
 from specrag.evaluation.plan import Plan
 from specrag.evaluation.problems import EvaluationError
@@ -64,6 +65,8 @@ def evaluate_command(  # noqa: PLR0917 - typer passes every one by name
     """Compare pipelines on questions with known answers."""
     with friendly():
         settings = load_settings()
+        for path in (json_out, markdown_out):
+            _check_place(path)
         datasets = _datasets(data, form)
         systems = systems_of(pipelines)
         for system in systems:
@@ -110,7 +113,7 @@ def _folder(out: Path | None) -> Iterator[Path]:
 @contextmanager
 def _parts(settings: Settings, folder: Path, corpus: CorpusName) -> Iterator[EvaluationParts]:
     with bar() as tell:
-        place = folder / "chroma" if corpus == "open" else None
+        place = folder / CORPUS if corpus == "open" else None
         made = EvaluationParts(settings, place=place, progress=tell)
         try:
             yield made
@@ -148,7 +151,8 @@ class _Teller:
         """A run is finished, or the first one is about to begin."""
         first, self._last = self._last is None, state
         if not first:
-            say(f"[{state.done}/{state.total}] {state.text}{_left(state.left_s)}")
+            said = "".join(sign if sign.isprintable() else "?" for sign in state.text)
+            say(f"[{state.done}/{state.total}] {said}{_left(state.left_s)}")
         elif state.done:
             say(f"Going on: {state.done} of {state.total} runs are finished and not repeated.")
         else:
@@ -186,6 +190,12 @@ def _put_out(report: dict[str, Any], json_out: Path | None, markdown_out: Path |
         _write(json_out, json.dumps(report, ensure_ascii=False, indent=2) + "\n")
     if markdown_out is not None:
         _write(markdown_out, text)
+
+
+def _check_place(path: Path | None) -> None:
+    """Said before hours of computing and not after them."""
+    if path is not None and (path.is_dir() or not path.absolute().parent.is_dir()):
+        raise UsageError(f"{path} cannot be written: it is a folder, or the folder of it does not exist.")
 
 
 def _write(path: Path, text: str) -> None:

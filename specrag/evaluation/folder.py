@@ -22,6 +22,10 @@ from specrag.tracing.trace import Trace
 PLAN: Final = "plan.json"
 LINES: Final = "results.jsonl"
 TRACES: Final = "traces"
+CORPUS: Final = "chroma"
+_LOCK: Final = "evaluation.lock"
+_OURS: Final = frozenset({_LOCK, TRACES, CORPUS})
+"""What may be in a folder before its first plan."""
 _GROWING: Final = ("data", "systems")
 """Parts of a plan that may name more than the folder has, or less."""
 
@@ -59,7 +63,7 @@ class Folder:
         self.path = path
         try:
             path.mkdir(parents=True, exist_ok=True)
-            self._lock = FileLock(path / "evaluation.lock", thread_local=False)
+            self._lock = FileLock(path / _LOCK, thread_local=False)
             self._lock.acquire(timeout=0)
             (path / TRACES).mkdir(exist_ok=True)
         except Timeout:
@@ -80,17 +84,14 @@ class Folder:
         Raises:
             EvaluationError: the runs here were made after another plan, or cannot be read.
         """
-        before = self._plan()
+        if not (self.path / PLAN).exists():
+            self._check_empty()
         if restart:
             self._clear()
-        elif before is not None:
+        elif (before := self._plan()) is not None:
             self._check(before, plan)
             plan = {**plan, **{name: {**before[name], **plan[name]} for name in _GROWING}}
             self.read()
-        elif any(one.name not in ("evaluation.lock", TRACES, "chroma") for one in self.path.iterdir()):
-            raise EvaluationError(
-                f"{self.path} holds files that are no evaluation; choose an empty folder with --out."
-            )
         _write(self.path / PLAN, json.dumps(plan, ensure_ascii=False, indent=1))
 
     def read(self) -> None:
@@ -126,6 +127,12 @@ class Folder:
             return None
         except (OSError, UnicodeDecodeError, SpecragError) as error:
             raise EvaluationError(f"{path} cannot be read: {error}; use --restart.") from error
+
+    def _check_empty(self) -> None:
+        if any(one.name not in _OURS for one in self.path.iterdir()):
+            raise EvaluationError(
+                f"{self.path} holds files that are no evaluation; choose an empty folder with --out."
+            )
 
     def _plan(self) -> dict[str, Any] | None:
         path = self.path / PLAN

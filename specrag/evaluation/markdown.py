@@ -229,5 +229,5 @@ def _number(value: float | None) -> str:
 
 def _plain(text: str) -> str:
     """Text of a file or an error that stays one cell and brings no markup of its own."""
-    one_line = " ".join(text.split())[:200]
+    one_line = "".join(sign for sign in " ".join(text.split())[:200] if sign.isprintable())
     return "".join(f"\\{sign}" if sign in "\\|<>[]*_" else sign for sign in one_line.replace("`", "'"))

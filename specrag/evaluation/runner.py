@@ -7,9 +7,11 @@ that neither luck in retrieval nor a machine that grows warm favours one of them
 
 import asyncio
 import time
-from collections.abc import Callable
+from collections import Counter
+from collections.abc import Callable, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass, replace
+from statistics import fmean
 
 from specrag.config import Settings
 from specrag.errors import SpecragError
@@ -101,15 +103,14 @@ class Runner:
         self._padded = padded
         self._tell = tell
         self._timer = timer
-        self._ran = 0
-        self._spent_s = 0.0
+        self._took: dict[str, list[float]] = {}
         for system in plan.systems:  # a setting that is wrong is said before anything is run
             system.under(tools.settings)
 
     async def run(self) -> None:
         """Do what is not done yet. Being cancelled leaves all that was finished."""
         self._say("")
-        if self._left == 0:
+        if len(self._finished) == self._total:
             return
         await warm_up(self._tools)
         for dataset, question in self._plan.questions:
@@ -126,10 +127,6 @@ class Runner:
         return len(self._plan.questions) * len(self._plan.systems)
 
     @property
-    def _left(self) -> int:
-        return self._total - len(self._finished)
-
-    @property
     def _finished(self) -> list[Line]:
         done, systems = self._folder.finished, self._plan.systems
         keys = ((d.name, q.id, system.name) for d, q in self._plan.questions for system in systems)
@@ -141,17 +138,36 @@ class Runner:
             prepared = await self._prepared(dataset, question, collection)
             for system in systems:
                 line = await self._answer(prepared, system)
-                self._ran += 1
-                self._spent_s += self._timer() - started
-                started = self._timer()
+                now = self._timer()
+                self._took.setdefault(system.name, []).append(now - started)
+                started = now
                 said = f"{line.status}: {line.error}" if line.error else "done"
                 self._say(f"{dataset.name} {question.id} {system.name} {said}")
 
     def _say(self, text: str) -> None:
         finished = self._finished
         failed = sum(line.status == "failed" for line in finished)
-        left_s = (self._total - len(finished)) * self._spent_s / self._ran if self._ran else None
-        self._tell(Progress(done=len(finished), total=self._total, failed=failed, left_s=left_s, text=text))
+        self._tell(
+            Progress(
+                done=len(finished),
+                total=self._total,
+                failed=failed,
+                left_s=self._left_s(finished),
+                text=text,
+            )
+        )
+
+    def _left_s(self, finished: Sequence[Line]) -> float | None:
+        """What is left, system by system; of one that has not run yet, the mean of all."""
+        every = [seconds for some in self._took.values() for seconds in some]
+        if not every:
+            return None
+        done = Counter(line.system for line in finished)
+        asked = len(self._plan.questions)
+        return sum(
+            (asked - done[system.name]) * fmean(self._took.get(system.name, every))
+            for system in self._plan.systems
+        )
 
     async def _prepared(self, dataset: Dataset, question: Question, collection: str) -> _Prepared:
         request = Request(question=question.asked, collection=collection, earlier=question.earlier)
