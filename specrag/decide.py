@@ -12,7 +12,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from specrag.dispute import conflict_of, newest, newest_side, sides_of
+from specrag.dispute import conflict_of, newest_side, rests_on_newest, sides_of
 from specrag.scoring import Weights, combine, mass, unknown
 from specrag.text import normalise_answer
 from specrag.types import Answer, Decision, Draft, Passage, Side, Verdict
@@ -82,8 +82,7 @@ def decide(
     if newer is not None:
         pools = [newer, *(pool for pool in pools if pool is not newer)]
         reason += (
-            f" So close, the newer source decides: draft {newer.members[0] + 1} rests on the one of "
-            f"{newest(sides, passages)}."
+            f" So close, the newer source decides: {rests_on_newest(scored, newer.members, sides, passages)}."
         )
         sides = _sides(scored, pools, threshold, passages)
     return _selected(

@@ -107,6 +107,33 @@ def newest_side(sides: Sequence[Side], passages: Sequence[Passage]) -> Side | No
     return sides[dates.index(date)] if date else None
 
 
+def rests_on_newest(
+    drafts: Sequence[Draft], members: Sequence[int], sides: Sequence[Side], passages: Sequence[Passage]
+) -> str:
+    """Which draft the newest source belongs to: the best of `members`, or another that says the same.
+
+    A side has the sources of all who make its claim, so the draft that speaks for it may rest on an older
+    one.
+    """
+    date, best = newest(sides, passages), members[0]
+    fresh = {passage.id for passage in passages if passage.published_at == date}
+
+    def cites(index: int) -> bool:
+        return not fresh.isdisjoint(drafts[index].citations)
+
+    if cites(best):
+        return f"draft {best + 1} rests on the one of {date}"
+    same = (
+        index
+        for index, other in enumerate(drafts)
+        if other.usable and not other.abstained and agree(drafts[best].answer, other.answer)
+    )
+    other = next((index for index in (*members, *same) if cites(index)), None)
+    if other is None:  # a trace from a file may say anything
+        return f"the one of {date} says the same as draft {best + 1}"
+    return f"draft {best + 1} says the same as draft {other + 1}, which rests on the one of {date}"
+
+
 def _dates(sides: Sequence[Side], passages: Sequence[Passage]) -> list[str]:
     """The newest date of each side's sources; empty for a side without one."""
     dates = {passage.id: passage.published_at or "" for passage in passages}

@@ -362,6 +362,34 @@ def test_of_several_newer_sources_the_newest_wins_with_all_who_say_the_same() ->
 
 
 @pytest.mark.parametrize(
+    ("third", "scores", "masses"),
+    [
+        # masses 0.125 and 0.042875 + 0.079507 = 0.122382 of 0.247382, 1.06 points apart
+        ("160 kg", (0.50, 0.43, 0.35), "51% of the score mass, the next answer (draft 2) 49%"),
+        # masses 0.125, 0.117649 and 0.110592 of 0.353241: 35.4 %, 33.3 % and 31.3 %
+        ("160 kg since March", (0.50, 0.49, 0.48), "35% of the score mass, the next answer (draft 2) 33%"),
+    ],
+    ids=["another draft of the answer", "another answer of the same claim"],
+)
+def test_a_draft_is_not_said_to_rest_on_a_source_that_it_never_read(
+    third: str, scores: tuple[float, float, float], masses: str
+) -> None:
+    """A side has the sources of all who make its claim; its best draft was named for each of them."""
+    passages = pages(MANUAL, ("Leaflet", "2024-01-01", 160), BULLETIN)
+    drafts = [
+        draft(number, answer, score)
+        for number, (answer, score) in enumerate(zip(("180 kg", "160 kg", third), scores, strict=True))
+    ]
+    decision = decide(drafts, weights=ONE, threshold=0, passages=passages, newer_within=0.03).decision
+    assert decision.draft_index == 1
+    assert decision.sides[0].passage_ids == ("p1", "p2")
+    assert decision.reason == (
+        f"Draft 1 scores 0.50 and holds {masses}. So close, the newer source decides: draft 2 says the same as "
+        "draft 3, which rests on the one of 2025-03-10."
+    )
+
+
+@pytest.mark.parametrize(
     ("draft_text", "answer"),
     [
         ("the firm was sold.", "The firm was sold."),
