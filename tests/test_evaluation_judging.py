@@ -75,7 +75,7 @@ def test_all_figures_of_a_right_answer() -> None:
     made = marks(SHORT, run("3.4 kg", citations=(BATTERY.id, BELL.id)))
     assert made == {
         "score": 1.0, "abstained_wrong": 0.0, "exact_match": 1.0, "f1": 1.0, "contained": 1.0,
-        "citation_precision": 0.5, "citation_recall": 1.0,
+        "citation_precision": 0.5, "citation_recall": 1.0, "words": 2.0,
     }  # fmt: skip
 
 

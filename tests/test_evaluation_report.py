@@ -44,7 +44,7 @@ async def test_the_published_form(tmp_path: Path) -> None:
     one = found["pipelines"]["speculative"]
     assert one["metrics"]["score"] == pytest.approx(2 / 3)  # three drafts without the fact agree on another
     assert one["counts"] == {
-        "score": 3, "exact_match": 2, "f1": 2, "contained": 2, "abstained_right": 1, "abstained_wrong": 2,
+        "score": 3, "exact_match": 2, "f1": 2, "contained": 2, "abstained_right": 1, "abstained_wrong": 2, "words": 2,
         "citation_precision": 1, "citation_recall": 2,
     }  # fmt: skip  # the wrong answer cites nothing, so it has no precision
     assert {"total_ms", "ttft_ms", "retrieve_ms", "phase.draft", "phase.verify", "p95"} <= set(one["latency"])

@@ -49,6 +49,8 @@ def marks(question: Question, trace: Trace | None) -> Marks:
     if question.kind == "unanswerable":
         made["abstained_right"] = made["score"]
         return made
+    if trace is not None:
+        made["words"] = float(len(answer.split()))
     declined = trace is not None and (not answer.strip() or is_abstention(answer))
     made["abstained_wrong"] = float(declined)
     made |= _overlap(question, "" if declined else answer)

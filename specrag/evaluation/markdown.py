@@ -20,6 +20,7 @@ _METRICS: Final = {
     "citation_recall": "citation recall",
     "abstained_right": "declined rightly",
     "abstained_wrong": "declined wrongly",
+    "words": "words",
 }
 _TIMES: Final = {
     "retrieve_ms": "finding passages",
@@ -33,8 +34,9 @@ _NOTES: Final = """\
 Means over the questions, with the interval that holds them in 95 of 100 draws of the questions (percentile
 bootstrap). `score` is there for every question: 1 if an accepted answer stands in what was said, if yes or
 no is right, or if a question that the passages do not answer is declined; ROUGE-L for long answers. A run
-that failed scores 0. Exact match and F1 are those of SQuAD v1.1 and HotpotQA. Times are medians of single
-runs, one after the other, without finding the passages, which is done once for all pipelines of a question.
+that failed scores 0. A long answer is more likely to hold an accepted one, so the number of words stands
+beside it. Exact match and F1 are those of SQuAD v1.1 and HotpotQA. Times are medians of single runs, one
+after the other, without finding the passages, which is done once for all pipelines of a question.
 """
 
 
