@@ -11,9 +11,9 @@ from typing import Final, TypeAlias
 Place: TypeAlias = tuple[float, float]
 """From the left and from the top, in percent of the map."""
 
-LEAST: Final = 6.5
+LEAST: Final = 8.5
 """Percent of the map between two marks: on a phone the numbers stand free, on a desktop the shapes too."""
-MOST: Final = 120
+MOST: Final = 100
 """Marks; more have no room to be moved to."""
 _ROUNDS: Final = 80
 _NEXT: Final = 2.4
