@@ -9,7 +9,6 @@ import asyncio
 import time
 from collections import Counter
 from collections.abc import Callable, Sequence
-from contextlib import aclosing
 from dataclasses import dataclass, replace
 from statistics import fmean
 
@@ -19,17 +18,16 @@ from specrag.evaluation.closed_book import ClosedBookPipeline
 from specrag.evaluation.corpus import Corpus
 from specrag.evaluation.folder import Folder, Line
 from specrag.evaluation.plan import Plan
+from specrag.evaluation.preparing import Prepared, prepared_for
 from specrag.evaluation.problems import EvaluationError
 from specrag.evaluation.questions import Dataset, Question
 from specrag.evaluation.systems import System
-from specrag.fairness import find_passages, warm_up
+from specrag.fairness import warm_up
 from specrag.forking import fork
 from specrag.models.base import LanguageModel
-from specrag.pipelines.base import Given, Pipeline, Request, Tools
-from specrag.pipelines.rewriting import Rewriting
+from specrag.pipelines.base import Pipeline, Request, Tools
 from specrag.pipelines.speculative import SpeculativePipeline
 from specrag.recording import Recording
-from specrag.timeline import Timeline
 from specrag.tracing.trace import Trace, fold
 from specrag.types import PipelineName, Role
 
@@ -51,18 +49,6 @@ class Progress:
 
 
 Tell = Callable[[Progress], None]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Prepared:
-    """A question with what all systems begin with."""
-
-    dataset: Dataset
-    question: Question
-    request: Request
-    retrieve_ms: float | None
-    error: str = ""
-    """Why no passage could be found."""
 
 
 class Runner:
@@ -135,7 +121,7 @@ class Runner:
     async def _ask(self, dataset: Dataset, question: Question, systems: list[System]) -> None:
         with self._corpus.hold(question) as collection:
             started = self._timer()
-            prepared = await self._prepared(dataset, question, collection)
+            prepared = await prepared_for(self._tools, dataset, question, collection)
             for system in systems:
                 line = await self._answer(prepared, system)
                 now = self._timer()
@@ -169,41 +155,7 @@ class Runner:
             for system in self._plan.systems
         )
 
-    async def _prepared(self, dataset: Dataset, question: Question, collection: str) -> _Prepared:
-        request = Request(question=question.asked, collection=collection, earlier=question.earlier)
-        try:
-            asked = await self._rewritten(question)
-            found = await find_passages(self._tools, replace(request, question=asked))
-        except SpecragError as error:
-            return _Prepared(
-                dataset=dataset, question=question, request=request, retrieve_ms=None, error=str(error)
-            )
-        given: Given = replace(found.given, rewritten=asked if question.earlier else None)
-        return _Prepared(
-            dataset=dataset,
-            question=question,
-            request=replace(request, given=given),
-            retrieve_ms=found.took_ms,
-        )
-
-    async def _rewritten(self, question: Question) -> str:
-        """The question that stands alone, made once for all systems."""
-        tools = self._tools
-        timeline = Timeline(tools.clock)
-        rewriting = Rewriting(
-            tools.verifier,
-            question.asked,
-            earlier=question.earlier,
-            given=None,
-            limit=tools.settings.max_question_characters,
-            timeline=timeline,
-        )
-        async with aclosing(rewriting.events(timeline.start("rewrite"))) as events:
-            async for _ in events:
-                pass
-        return rewriting.question
-
-    async def _answer(self, prepared: _Prepared, system: System) -> Line:
+    async def _answer(self, prepared: Prepared, system: System) -> Line:
         line = Line(
             dataset=prepared.dataset.name,
             question=prepared.question.id,
@@ -233,7 +185,7 @@ class Runner:
             await asyncio.wait([keeping])
             raise
 
-    async def _trace(self, prepared: _Prepared, system: System) -> Trace:
+    async def _trace(self, prepared: Prepared, system: System) -> Trace:
         settings = system.under(self._tools.settings)
         log = Recording()
         await log.record(
@@ -251,7 +203,7 @@ class Runner:
         role: Role = "drafter" if system.method == "closed-book-drafter" else "verifier"
         return ClosedBookPipeline(replace(self._tools, settings=settings), role=role)
 
-    def _request(self, prepared: _Prepared, system: System) -> Request:
+    def _request(self, prepared: Prepared, system: System) -> Request:
         asked = prepared.request
         fresh = Request(question=asked.question, collection=asked.collection, earlier=asked.earlier)
         if not system.reads:
