@@ -4,7 +4,7 @@ The questions are drawn again with replacement, all pipelines together, so that 
 same questions and is not blurred by how hard those are.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, Final, TypeAlias
@@ -16,8 +16,10 @@ Numbers: TypeAlias = NDArray[Any]
 
 DRAWS: Final = 10_000
 LEVEL: Final = 0.95
-_AT_ONCE: Final = 4_000_000
+_AT_ONCE: Final = 1_000_000
 """Numbers drawn in one piece, so that thousands of questions do not fill the memory."""
+_KEPT: Final = 40_000_000
+"""Numbers that are kept for the next figure, 4 bytes each: the draws of 4,000 questions."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -59,21 +61,23 @@ def difference(
 
 def _means(data: Numbers, *, seed: int, draws: int) -> Numbers:
     """The mean of each draw: how often it took a question, times what that was worth."""
-    step = max(1, _AT_ONCE // len(data))
-    if step >= draws:
-        return _often(len(data), seed, draws) @ data / len(data)
-    random = np.random.default_rng(seed)
-    sizes = [min(step, draws - done) for done in range(0, draws, step)]
-    return np.concatenate([_drawn(random, size, len(data)) @ data / len(data) for size in sizes])
+    if len(data) * draws <= _KEPT:
+        return _often(len(data), seed, draws) @ data.astype(np.float32) / len(data)
+    drawn = _drawn(len(data), seed, draws)
+    return np.concatenate([often @ data.astype(np.float32) / len(data) for often in drawn])
 
 
 @lru_cache(maxsize=2)
 def _often(n: int, seed: int, draws: int) -> Numbers:
     """The draws of so many questions, which all figures of a report share."""
-    return _drawn(np.random.default_rng(seed), draws, n)
+    return np.concatenate(list(_drawn(n, seed, draws)))
 
 
-def _drawn(random: np.random.Generator, draws: int, n: int) -> Numbers:
-    """How often each draw takes each question: (draws, n)."""
-    taken = random.integers(0, n, size=(draws, n)) + n * np.arange(draws)[:, None]
-    return np.bincount(taken.ravel(), minlength=draws * n).reshape(draws, n).astype(np.float64)
+def _drawn(n: int, seed: int, draws: int) -> Iterator[Numbers]:
+    """How often each draw takes each question, some draws at a time: (some, n)."""
+    random = np.random.default_rng(seed)
+    step = max(1, _AT_ONCE // n)
+    for done in range(0, draws, step):
+        some = min(step, draws - done)
+        taken = random.integers(0, n, size=(some, n)) + n * np.arange(some)[:, None]
+        yield np.bincount(taken.ravel(), minlength=some * n).reshape(some, n).astype(np.float32)
