@@ -57,13 +57,16 @@ def _ways(found: Mapping[str, Any]) -> str:
 
 
 def _verdict(found: Mapping[str, Any]) -> str:
-    """What the ratios say, also where they say that it does not pay."""
-    low, high = found["ratio"]["total_interval"]
+    """What both ratios say, also where they say that it does not pay."""
+    said = [_faster(found["ratio"][f"{key}_interval"]) for key in ("total", "ttft")]
+    return f"At these sizes and lengths, to the whole answer {said[0]}; to its first token {said[1]}."
+
+
+def _faster(interval: Sequence[float]) -> str:
+    low, high = interval
     if low > 1:
-        return "At these sizes and lengths speculative RAG is the faster one."
-    if high < 1:
-        return "At these sizes and lengths speculative RAG is the slower one: it does not pay here."
-    return "At these sizes and lengths neither is shown to be the faster one."
+        return "speculative RAG is faster"
+    return "speculative RAG is slower: it does not pay" if high < 1 else "neither is shown to be faster"
 
 
 def _phases(found: Mapping[str, Any]) -> str:
@@ -163,11 +166,14 @@ def _place(environment: Mapping[str, Any]) -> str:
 
 
 def _ms_spread(spread: Mapping[str, float]) -> str:
-    return f"{_ms(spread['median'])} ({_ms(spread['low'])} to {_ms(spread['high'])})"
+    """All three in one unit."""
+    long = spread["high"] >= _LONG
+    median, low, high = (_ms(spread[name], long=long) for name in ("median", "low", "high"))
+    return f"{median} ({low} to {high})"
 
 
-def _ms(milliseconds: float) -> str:
-    if milliseconds >= _LONG:
+def _ms(milliseconds: float, *, long: bool | None = None) -> str:
+    if long or (long is None and milliseconds >= _LONG):
         return f"{milliseconds / 1000:.1f} s"
     return f"{milliseconds:,.0f} ms" if milliseconds >= 1 else f"{milliseconds:.1f} ms"
 
