@@ -163,6 +163,14 @@ def test_bars_are_as_wide_as_their_scores() -> None:
     ]
 
 
+def test_a_long_text_can_be_scrolled_by_keyboard() -> None:
+    """A rationale that is taller than its place and points at nothing could not be reached."""
+    long = replace(SELECTED.drafts[0], rationale="nothing of this is said anywhere " * 20)
+    board = cards.board(replace(SELECTED, drafts=(long, *SELECTED.drafts[1:])))
+    stops = [one.attributes.get("tabindex") for one in find(board, "sr-text")]
+    assert stops == ["0", None, None, None]
+
+
 def test_the_page_says_what_its_bars_mean_where_they_stand() -> None:
     """Five names were left to be guessed, and one of them differed from tab to tab."""
     html = cards.board(SELECTED)

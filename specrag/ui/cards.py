@@ -12,7 +12,7 @@ from typing import Final, Literal, TypeAlias
 
 from specrag.tracing.trace import Trace
 from specrag.types import ModelInfo
-from specrag.ui.draft_cards import cards_of
+from specrag.ui.draft_cards import cards_of, scrolls
 from specrag.ui.hop_cards import hops_of
 from specrag.ui.lanes import FAINT, KEYS, WORDS, lanes, ticks
 from specrag.ui.markup import hue, render, score
@@ -156,6 +156,7 @@ def _draft_board(trace: Trace, *, colour: Colour, scope: str, tokens: bool) -> s
             key: label for key, label in SCORES.items() if any(score(s, key) is not None for s in scored)
         },
         meaning=MEANING,
+        scrolls=scrolls,
         decided=winner_of(trace) is not None,
     )
 

@@ -1,7 +1,7 @@
 """A draft as the board shows it: its state, its pace, its note, and its tokens with their probabilities."""
 
 from dataclasses import dataclass
-from typing import Literal, TypeAlias, assert_never
+from typing import Final, Literal, TypeAlias, assert_never
 
 from specrag.tracing.trace import Trace
 from specrag.types import Draft, Part, Subset
@@ -11,6 +11,8 @@ from specrag.ui.proof import Said, said_of
 from specrag.ui.readout import Colour, Ref, authors_of, giving, same_as, winner_of
 from specrag.ui.written import Token
 
+_LONG: Final = 400
+"""Characters that still fit the narrowest card."""
 CardState: TypeAlias = Literal["waiting", "reading", "writing", "done", "failed", "cancelled"]
 
 
@@ -39,6 +41,12 @@ class Card:
         """Whether there is text of which the chosen model gave no values."""
         wrote = self.draft is not None and bool(self.draft.rationale or self.draft.answer)
         return wrote and not (self.rationale or self.answer)
+
+
+def scrolls(card: Card) -> bool:
+    """Whether a rationale may be taller than its place, and holds nothing that the keyboard stops at."""
+    stops = bool(card.rationale) or any(one.marks for one in card.said)
+    return card.draft is not None and len(card.draft.rationale) > _LONG and not stops
 
 
 def cards_of(trace: Trace, refs: dict[str, Ref], colour: Colour) -> list[Card]:
