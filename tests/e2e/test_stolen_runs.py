@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Iterator
-from contextlib import ExitStack
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 
 import pytest
@@ -37,11 +37,18 @@ class Stolen:
         """Put a text into a box that nobody sees."""
         self.thief.page.evaluate(_WRITE, [place, text])
 
+    @contextmanager
+    def answered(self) -> Iterator[None]:
+        """Wait until the server has answered whatever it was asked."""
+        page = self.thief.page
+        with page.expect_event("requestfinished", lambda told: "/queue/data" in told.url, timeout=_SOON_MS):
+            yield
+
     def press(self, act: str) -> None:
         """Say what a button of the first visitor would say."""
         value = "json" if act == "run-export" else "on"
         told = {"action": act, "id": self.run_id, "value": value, "turn": act}
-        self.write(".sr-acts-run", json.dumps(told))
+        self.write(".sr-acts-run-fork" if act == "run-fork" else ".sr-acts-run", json.dumps(told))
 
     def come(self) -> None:
         """Open the page anew, where sentences about runs are seen."""
@@ -86,6 +93,23 @@ def test_no_button_does_anything_with_anothers_run(stolen: Stolen, act: str) -> 
     stolen.come()
     stolen.press(act)
     expect(stolen.refused).to_be_visible(timeout=_SOON_MS)
+    stolen.check()
+
+
+def test_a_page_that_says_it_shows_anothers_run_is_told_nothing_of_it(stolen: Stolen) -> None:
+    """What a page fills in by itself comes from a browser all the same."""
+    stolen.come()
+    with stolen.answered():
+        stolen.write("#sr-run-id", stolen.run_id)
+    stolen.check()
+
+
+def test_a_page_that_says_it_opened_anothers_run_gets_no_form_to_fork_it(stolen: Stolen) -> None:
+    """The form is filled with the settings of the run that the page has open."""
+    stolen.come()
+    stolen.write("#sr-trace-id", stolen.run_id)
+    with stolen.answered():
+        stolen.press("run-fork")
     stolen.check()
 
 
