@@ -40,7 +40,7 @@ def _progress(race: Race) -> str:
     made = race.comparison
     match race.stage:
         case "waiting":
-            return "Another comparison uses the models; this one begins when it is over."
+            return "Others use the models; this one begins when it is its turn."
         case "warming":
             return "Warming the models up; this is not measured."
         case "finding":
