@@ -83,7 +83,7 @@ def _table(pipelines: Mapping[str, Any]) -> str:
     there = [name for name in _METRICS if any(name in one["metrics"] for one in pipelines.values())]
     rows = (
         [
-            f"`{_plain(name)}`",
+            _code(name),
             str(one["n"]),
             *(_estimate(one, metric) for metric in there),
             str(len(one["failed"])),
@@ -109,8 +109,8 @@ def _differences(report: Mapping[str, Any]) -> Iterator[str]:
         ["pipeline", "against", "metric", "difference", "n", "in words"],
         (
             [
-                f"`{_plain(one['pipeline'])}`",
-                f"`{_plain(one['against'])}`",
+                _code(one["pipeline"]),
+                _code(one["against"]),
                 _METRICS[one["metric"]],
                 _signed(one),
                 str(one["n"]),
@@ -128,7 +128,7 @@ def _by_dataset(report: Mapping[str, Any]) -> Iterator[str]:
     names = list(report["datasets"])
     rows = (
         [
-            f"`{_plain(system)}`",
+            _code(system),
             *(_estimate(report["datasets"][name]["pipelines"][system], "score") for name in names),
         ]
         for system in report["pipelines"]
@@ -154,7 +154,7 @@ def _times(pipelines: Mapping[str, Any]) -> str:
             else ""
             for role in roles
         ]
-        return [f"`{_plain(name)}`", *spans, *spent]
+        return [_code(name), *spans, *spent]
 
     return table(["pipeline", *heads, *tokens], (row(name, one) for name, one in pipelines.items()))
 
@@ -164,7 +164,7 @@ def _pipeline(name: str, one: Mapping[str, Any]) -> Iterator[str]:
     found = one.get("choices")
     if found is None:
         return
-    yield f"## What `{_plain(name)}` chose from its drafts (n = {found['n']})"
+    yield f"## What {_code(name)} chose from its drafts (n = {found['n']})"
     order = sorted(found["worth"], key=lambda choice: (choice != "selected", -found["worth"][choice]))
     yield table(
         ["choice", "score", "selected minus this"],
@@ -208,7 +208,7 @@ def _failures(pipelines: Mapping[str, Any]) -> Iterator[str]:
         return
     yield "## Failed"
     shown = [
-        f"- `{_plain(name)}` {_plain(one['question'])}: {_plain(one['error'])}"
+        f"- {_code(name)} {_plain(one['question'])}: {_plain(one['error'])}"
         for name, one in failed[:_MOST_FAILURES]
     ]
     more = len(failed) - len(shown)
@@ -233,3 +233,9 @@ def _plain(text: str) -> str:
     """Text of a file or an error that stays one cell and brings no markup of its own."""
     one_line = "".join(sign for sign in " ".join(text.split())[:200] if sign.isprintable())
     return "".join(f"\\{sign}" if sign in "\\|<>[]*_" else sign for sign in one_line.replace("`", "'"))
+
+
+def _code(text: str) -> str:
+    """The same as code, in which only the end of the code and of the cell mean anything."""
+    one_line = "".join(sign for sign in " ".join(text.split())[:200] if sign.isprintable())
+    return f"`{one_line.replace('`', chr(39)).replace('|', chr(92) + '|')}`"
