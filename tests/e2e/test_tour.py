@@ -130,7 +130,7 @@ def test_drafts_grow_side_by_side_and_can_be_seen_again(browser: Browser, page_u
         last = tour.part("board").locator(".sr-card").nth(2)
         expect(last).to_contain_text("102 tok")
         grown = visitor.page.evaluate("window.lengths")
-        assert len(set(grown)) > 8, "the text was not seen growing"
+        assert len(set(grown)) > 3, "the text was not seen growing"
         assert grown == sorted(grown)
         again = visitor.page.get_by_role("button", name="Replay")
         again.click()
