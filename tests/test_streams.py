@@ -1,0 +1,53 @@
+"""Streams that are over: gradio's handler is cancelled by a disconnect, and must not be when it has finished."""
+
+import asyncio
+from collections.abc import AsyncIterator
+
+import pytest
+from starlette.requests import Request
+from starlette.responses import StreamingResponse
+from starlette.types import Message, Receive, Scope, Send
+
+from specrag.ui.streams import WholeStreams
+
+OVER = 'data: {"msg":"close_stream","event_id":null}\n\n'
+GOES_ON = 'data: {"msg":"heartbeat"}\n\n'
+
+
+async def left_after(first: str, path: str = "/gradio_api/queue/data") -> bool:
+    """Whether a stream is told that its reader left, just after it has sent its first message."""
+    told = False
+    read = asyncio.Event()
+
+    async def body() -> AsyncIterator[str]:
+        nonlocal told
+        try:
+            yield first
+            await asyncio.sleep(0.05)
+        except asyncio.CancelledError:
+            told = True
+            raise
+
+    async def app(scope: Scope, receive: Receive, send: Send) -> None:
+        await StreamingResponse(body())(scope, Request(scope, receive).receive, send)
+
+    async def receive() -> Message:
+        await read.wait()
+        return {"type": "http.disconnect"}
+
+    async def send(message: Message) -> None:
+        if message.get("body"):
+            read.set()
+
+    scope: Scope = {"type": "http", "path": path, "method": "GET", "headers": []}
+    await asyncio.wait_for(WholeStreams(app)(scope, receive, send), 5)
+    return told
+
+
+async def test_a_stream_that_is_over_is_not_taken_for_one_that_was_left() -> None:
+    assert not await left_after(OVER)
+
+
+@pytest.mark.parametrize("path", ["/gradio_api/queue/data", "/elsewhere"])
+async def test_one_that_goes_on_hears_that_its_reader_left(path: str) -> None:
+    assert await left_after(GOES_ON, path)
