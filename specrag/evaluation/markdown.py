@@ -173,6 +173,7 @@ def _pipeline(name: str, one: Mapping[str, Any]) -> Iterator[str]:
             for choice in order
         ),
     )
+    yield f"Answered by no draft: {found['by_no_draft']} (not among the n, since nothing was chosen)."
     yield choice_words(found)
     yield table(
         ["score", "AUC within a question", "AUC pooled", "questions with both", "drafts"],

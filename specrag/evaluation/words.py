@@ -22,7 +22,12 @@ def difference_words(one: Mapping[str, Any]) -> str:
 
 
 def choice_words(found: Mapping[str, Any]) -> str:
-    """What choosing by the scores adds over not choosing at all, and how far the best choice is away."""
+    """What choosing by the scores adds over not choosing, and how far the best choice is away.
+
+    Empty if no run chose anything.
+    """
+    if "oracle" not in found["worth"]:
+        return ""
     said = [
         _against(how, found["selected_minus"][name])
         for name, how in _RIVALS.items()
