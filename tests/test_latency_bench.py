@@ -17,7 +17,7 @@ from specrag.evaluation.latency.interleave import Plan
 from specrag.evaluation.latency.markdown import markdown
 from specrag.evaluation.latency.shapes import shape_of
 from specrag.evaluation.latency.spread import Ratio
-from specrag.evaluation.latency.sweep import Point, break_even, sweep
+from specrag.evaluation.latency.sweep import Point, break_even, larger, sweep
 from specrag.evaluation.latency.texts import Lengths
 from specrag.models.loading import load_tokenizer
 from specrag.prices import EXAMPLE, EXAMPLE_MACHINE
@@ -50,7 +50,7 @@ def found(bench: Bench, settings: Settings) -> dict[str, Any]:
     """The document of one small benchmark with its curve."""
     small, large = shape_of(DRAFTER), shape_of(VERIFIER)
     result = bench.run(small, large, PLAN)
-    curve = sweep(bench, small, (1, 2), PLAN, settings=settings, tell=lambda _: None)
+    curve = sweep(bench, small, larger(small, (2, 1)), PLAN, settings=settings, tell=lambda _: None)
     return document(result, prices=(EXAMPLE, EXAMPLE_MACHINE), curve=curve, threads=1)
 
 
@@ -119,7 +119,8 @@ def test_a_verifier_that_does_not_fit_is_left_out_of_the_curve_and_named(
     told: list[str] = []
     small = shape_of(DRAFTER)
     free = iter([10**10, 10**10, 10])
-    curve = sweep(bench, small, (1, 4), PLAN, settings=settings, tell=told.append, free=lambda: next(free))
+    verifiers = larger(small, (1, 4))
+    curve = sweep(bench, small, verifiers, PLAN, settings=settings, tell=told.append, free=lambda: next(free))
     assert [one.sizes for one in curve.points] == [1.0]
     assert len(curve.left_out) == 1
     assert "are free" in curve.left_out[0]
@@ -184,6 +185,7 @@ def test_json_on_stdout_is_alone_there(model_path: Path) -> None:
         (["--drafter", DRAFTER, "--verifier", VERIFIER, "--sweep", "many"], 2, "is not numbers"),
         (["--drafter", DRAFTER, "--verifier", VERIFIER, "--tokens", "1"], 2, "rationale is 0"),
         (["--drafter", DRAFTER, "--verifier", VERIFIER, "--json", "/no/where.json"], 2, "cannot be written"),
+        (["--drafter", DRAFTER, "--verifier", VERIFIER, "--json", "/proc/b.json"], 2, "cannot be written"),
         (["--server-drafter", "http://127.0.0.1:1"], 2, "The verifier has no server"),
         (["--drafter", f"{DRAFTER},vocab=100", "--verifier", VERIFIER], 2, "has a vocabulary of 100"),
     ],
@@ -195,6 +197,38 @@ def test_what_cannot_be_measured_is_one_sentence(
     assert (result.exit_code, result.stdout) == (status, "")
     assert said in result.stderr
     assert "Traceback" not in result.stderr
+
+
+@pytest.mark.parametrize("wrong", ["nan", "inf", "0", "-2", "0.5", "1e300"])
+def test_a_multiple_that_cannot_be_made_is_refused_before_anything_is_built(
+    wrong: str, model_path: Path
+) -> None:
+    """It was found out after the main benchmark, whose figures went with it; 1e300 was looked for for ever."""
+    words = ["bench", "--drafter", DRAFTER, "--verifier", VERIFIER, *SHORT, "--sweep", f"1,{wrong}"]
+    result = CliRunner().invoke(app, words)
+    assert (result.exit_code, result.stdout) == (2, "")
+    assert result.stderr.count("\n") == 1, "nothing was built and nothing else is told"
+    assert "times the drafter's size; give numbers from 1 to 10,000." in result.stderr
+
+
+def test_what_has_no_meaning_behind_servers_is_refused_and_not_ignored() -> None:
+    """Whoever typed --precision took the figures for those of that precision."""
+    words = ["--drafter", DRAFTER, "--verifier", VERIFIER, "--sweep", "1,2", "--precision", "float32"]
+    for at in (0, 2, 4, 6):
+        given = words[at : at + 2]
+        result = CliRunner().invoke(app, ["bench", "--server-verifier", "http://127.0.0.1:1", *given])
+        assert (result.exit_code, result.stdout) == (2, "")
+        assert result.stderr.startswith(f"Error: {given[0]} cannot be given together with servers")
+        assert result.stderr.count("\n") == 1
+
+
+def test_a_finished_measurement_is_printed_when_its_file_cannot_be_written(model_path: Path) -> None:
+    """The file came first, and a full disk was a traceback with no figures."""
+    words = ["bench", "--drafter", DRAFTER, "--verifier", VERIFIER, *SHORT, "--markdown", "/dev/full"]
+    result = CliRunner().invoke(app, words)
+    assert result.exit_code == 1
+    assert result.stdout.startswith("# Latency: ")
+    assert result.stderr.endswith("Error: /dev/full cannot be written: No space left on device.\n")
 
 
 def test_served_models_are_measured_with_exact_lengths_and_have_no_floor() -> None:

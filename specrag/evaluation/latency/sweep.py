@@ -51,10 +51,20 @@ class Curve:
     """One sentence for each verifier that was not measured."""
 
 
+def larger(drafter: Shape, ratios: Sequence[float]) -> tuple[Shape, ...]:
+    """The verifiers of a curve, smallest first; made before anything is measured, because it may fail.
+
+    Raises:
+        UsageError: a ratio cannot be made.
+    """
+    made = {one: scaled(drafter, one) for one in ratios}
+    return tuple(made[one] for one in sorted(made))
+
+
 def sweep(
     bench: Bench,
     drafter: Shape,
-    ratios: Sequence[float],
+    verifiers: Sequence[Shape],
     plan: Plan,
     *,
     settings: Settings,
@@ -65,9 +75,7 @@ def sweep(
 
     Raises:
         ModelError: the drafter does not fit, or a model fails.
-        UsageError: a ratio is below 1.
     """
-    verifiers = [scaled(drafter, one) for one in sorted(set(ratios))]
     phases = bench.counted(plan)
     check(needs(drafter, drafter, phases, settings)[:1], free())
     points: list[Point] = []
