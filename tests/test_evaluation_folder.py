@@ -82,6 +82,30 @@ async def test_another_plan_is_refused_by_name(tmp_path: Path, changes: dict[str
     assert not list((tmp_path / "traces").iterdir())
 
 
+@pytest.mark.parametrize("files", [("bikes", "bells"), ("bells",)])
+async def test_an_open_corpus_belongs_to_its_files(tmp_path: Path, files: tuple[str, ...]) -> None:
+    """With another file every question looks among more passages: the runs of before did not."""
+    folder = Folder(tmp_path)
+    made = plan("standard", corpus="open")
+    folder.begin(made.document({}, {}))
+    folder.close()
+    other = replace(made, datasets=tuple(replace(DATA, name=name) for name in files))
+    with pytest.raises(
+        EvaluationError, match=r"holds runs with data\.(bells not set|bikes .*, and now it is not set)"
+    ):
+        Folder(tmp_path).begin(other.document({}, {}))
+
+
+def test_a_restart_removes_the_corpus(tmp_path: Path) -> None:
+    """What an open corpus has left stays for nobody when a folder begins anew with the questions' own passages."""
+    folder = Folder(tmp_path)
+    folder.begin(plan("standard", corpus="open").document({}, {}))
+    (tmp_path / "chroma").mkdir()
+    (tmp_path / "chroma" / "chroma.sqlite3").write_text("")
+    folder.begin(plan("standard").document({}, {}), restart=True)
+    assert not (tmp_path / "chroma").exists()
+
+
 async def test_code_that_answers_follow_from_is_part_of_the_plan(tmp_path: Path) -> None:
     """A changed prompt changes every answer and no version."""
     folder, _ = await evaluated(tmp_path, plan("standard"))

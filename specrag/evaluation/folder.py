@@ -2,11 +2,13 @@
 
 A line is written once its trace is, and is on the disk before the next run begins. So a process that is
 killed loses the run that was under way and nothing else; whatever it left half written is not counted. A
-folder belongs to one plan: runs under other settings, data or versions are never mixed into one table.
+folder belongs to one plan: runs under other settings, data or versions are never mixed into one table. Files
+of questions may be added, but not to an open corpus, in which every question looks among the passages of all.
 """
 
 import json
 import os
+import shutil
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -87,7 +89,7 @@ class Folder:
         if not (self.path / PLAN).exists():
             self._check_empty()
         if restart:
-            self._clear()
+            self._clear(corpus=plan.get("corpus") != "open")
         elif (before := self._plan()) is not None:
             self._check(before, plan)
             plan = {**plan, **{name: {**before[name], **plan[name]} for name in _GROWING}}
@@ -147,9 +149,10 @@ class Folder:
         return plan
 
     def _check(self, before: Mapping[str, Any], plan: Mapping[str, Any]) -> None:
+        whole = {"data"} if plan.get("corpus") == "open" else set()
         for name in {**before, **plan}:
             old, new = before.get(name), plan.get(name)
-            if name in _GROWING:
+            if name in _GROWING and name not in whole:
                 assert isinstance(old, dict)
                 assert isinstance(new, dict)
                 old = {one: old[one] for one in old if one in new}
@@ -176,11 +179,17 @@ class Folder:
                     f"{path}, line {number}: it is no finished run; use --restart."
                 ) from error
 
-    def _clear(self) -> None:
-        for name in (PLAN, LINES):
-            (self.path / name).unlink(missing_ok=True)
-        for trace in (self.path / TRACES).glob("*.json"):
-            trace.unlink()
+    def _clear(self, *, corpus: bool) -> None:
+        """Remove the runs, and with `corpus` the collection; one that is open is its owner's to empty."""
+        try:
+            for name in (PLAN, LINES):
+                (self.path / name).unlink(missing_ok=True)
+            for trace in (self.path / TRACES).glob("*.json"):
+                trace.unlink()
+            if corpus and (self.path / CORPUS).is_dir():
+                shutil.rmtree(self.path / CORPUS)
+        except OSError as error:
+            raise EvaluationError(f"{self.path} cannot be emptied: {error.strerror or error}.") from error
 
 
 def _difference(name: str, old: Any, new: Any) -> tuple[str, Any, Any] | None:
