@@ -6,15 +6,13 @@ import os
 import signal
 import subprocess
 import sys
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from specrag.evaluation.folder import LINES, Folder, Line
 from specrag.evaluation.problems import EvaluationError
-from specrag.evaluation.systems import systems_of
-from tests.evaluation_rig import DATA, evaluated, plan, runner
+from tests.evaluation_rig import evaluated, plan, runner
 
 
 async def test_what_is_finished_is_not_run_again(tmp_path: Path) -> None:
@@ -49,71 +47,6 @@ async def test_a_torn_line_is_run_again(tmp_path: Path) -> None:
     folder, told = await evaluated(tmp_path)
     assert told[0].done == 8
     assert len([json.loads(line) for line in path.read_text().splitlines()]) == 9
-
-
-@pytest.mark.parametrize(
-    ("changes", "says"),
-    [
-        ({"seed": 2}, "with seed 1, and now it is 2"),
-        ({"corpus": "open"}, 'with corpus "given", and now it is "open"'),
-        ({"datasets": (replace(DATA, sha256="f" * 64),)}, "with data.bikes "),
-        ({"systems": systems_of("standard:answer_tokens=9")}, ""),
-        (
-            {"settings": plan().settings.model_copy(update={"drafts": 2})},
-            "with settings.drafts 4, and now it is 2",
-        ),
-    ],
-)
-async def test_another_plan_is_refused_by_name(tmp_path: Path, changes: dict[str, object], says: str) -> None:
-    """Half of a table under other settings is no table, and nobody would see it."""
-    folder, _ = await evaluated(tmp_path, plan("standard"))
-    folder.close()
-    again = Folder(tmp_path)
-    other = plan("standard", **changes)
-    if not says:  # another system is no other plan
-        runner(again, other)
-        return
-    with pytest.raises(EvaluationError) as refused:
-        runner(again, other)
-    assert says in str(refused.value)
-    assert "--restart" in str(refused.value)
-    again.begin({"data": {}, "systems": {}}, restart=True)
-    assert again.finished == {}
-    assert not list((tmp_path / "traces").iterdir())
-
-
-@pytest.mark.parametrize("files", [("bikes", "bells"), ("bells",)])
-async def test_an_open_corpus_belongs_to_its_files(tmp_path: Path, files: tuple[str, ...]) -> None:
-    """With another file every question looks among more passages: the runs of before did not."""
-    folder = Folder(tmp_path)
-    made = plan("standard", corpus="open")
-    folder.begin(made.document({}, {}))
-    folder.close()
-    other = replace(made, datasets=tuple(replace(DATA, name=name) for name in files))
-    with pytest.raises(
-        EvaluationError, match=r"holds runs with data\.(bells not set|bikes .*, and now it is not set)"
-    ):
-        Folder(tmp_path).begin(other.document({}, {}))
-
-
-def test_a_restart_removes_the_corpus(tmp_path: Path) -> None:
-    """What an open corpus has left stays for nobody when a folder begins anew with the questions' own passages."""
-    folder = Folder(tmp_path)
-    folder.begin(plan("standard", corpus="open").document({}, {}))
-    (tmp_path / "chroma").mkdir()
-    (tmp_path / "chroma" / "chroma.sqlite3").write_text("")
-    folder.begin(plan("standard").document({}, {}), restart=True)
-    assert not (tmp_path / "chroma").exists()
-
-
-async def test_code_that_answers_follow_from_is_part_of_the_plan(tmp_path: Path) -> None:
-    """A changed prompt changes every answer and no version."""
-    folder, _ = await evaluated(tmp_path, plan("standard"))
-    folder.close()
-    file = tmp_path / "plan.json"
-    file.write_text(file.read_text().replace('"code": "', '"code": "0'))
-    with pytest.raises(EvaluationError, match="holds runs with code"):
-        runner(Folder(tmp_path), plan("standard"))
 
 
 def test_a_folder_of_something_else_is_left_alone(tmp_path: Path) -> None:

@@ -28,7 +28,8 @@ CORPUS: Final = "chroma"
 _LOCK: Final = "evaluation.lock"
 _OURS: Final = frozenset({_LOCK, TRACES, CORPUS})
 """What may be in a folder before its first plan."""
-_GROWING: Final = ("data", "systems")
+_NEEDED: Final = ("data", "systems")
+_GROWING: Final = (*_NEEDED, "forms")
 """Parts of a plan that may name more than the folder has, or less."""
 
 
@@ -92,7 +93,7 @@ class Folder:
             self._clear(corpus=plan.get("corpus") != "open")
         elif (before := self._plan()) is not None:
             self._check(before, plan)
-            plan = {**plan, **{name: {**before[name], **plan[name]} for name in _GROWING}}
+            plan = {**plan, **{name: _part(before, name) | _part(plan, name) for name in _GROWING}}
             self.read()
         _write(self.path / PLAN, json.dumps(plan, ensure_ascii=False, indent=1))
 
@@ -144,7 +145,7 @@ class Folder:
             return None
         except (OSError, ValueError) as error:
             raise EvaluationError(f"{path} cannot be read; use --restart to begin anew.") from error
-        if not isinstance(plan, dict) or not all(isinstance(plan.get(name), dict) for name in _GROWING):
+        if not isinstance(plan, dict) or not all(isinstance(plan.get(name), dict) for name in _NEEDED):
             raise EvaluationError(f"{path} is no plan of an evaluation; choose another folder with --out.")
         return plan
 
@@ -153,10 +154,9 @@ class Folder:
         for name in {**before, **plan}:
             old, new = before.get(name), plan.get(name)
             if name in _GROWING and name not in whole:
-                assert isinstance(old, dict)
-                assert isinstance(new, dict)
-                old = {one: old[one] for one in old if one in new}
-                new = {one: new[one] for one in old}
+                growing = _part(plan, name)
+                old = {one: value for one, value in _part(before, name).items() if one in growing}
+                new = {one: growing[one] for one in old}
             found = _difference(name, old, new)
             if found:
                 raise EvaluationError(
@@ -190,6 +190,10 @@ class Folder:
                 shutil.rmtree(self.path / CORPUS)
         except OSError as error:
             raise EvaluationError(f"{self.path} cannot be emptied: {error.strerror or error}.") from error
+
+
+def _part(plan: Mapping[str, Any], name: str) -> dict[str, Any]:
+    return dict(plan.get(name) or {})
 
 
 def _difference(name: str, old: Any, new: Any) -> tuple[str, Any, Any] | None:
