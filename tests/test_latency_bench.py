@@ -1,7 +1,9 @@
 """The benchmark as a person meets it: the command, its document and tables, servers, and the curve."""
 
 import json
+import os
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +12,7 @@ from typer.testing import CliRunner
 
 from specrag.cli import app
 from specrag.config import Settings, load_settings
+from specrag.doctor import processor_name
 from specrag.errors import UsageError
 from specrag.evaluation.latency.bench import Bench, over_servers
 from specrag.evaluation.latency.document import document
@@ -102,7 +105,7 @@ def test_a_lost_comparison_is_said(found: dict[str, Any]) -> None:
 
     def told(total: Sequence[float], first: Sequence[float]) -> str:
         ratio = {**found["ratio"], "total_interval": total, "ttft_interval": first}
-        return markdown({**found, "ratio": ratio})
+        return markdown({**found, "ratio": ratio, "repeats": 5})
 
     text = told([0.4, 0.6], [0.8, 1.3])
     assert "to the whole answer speculative RAG is slower: it does not pay" in text
@@ -110,6 +113,39 @@ def test_a_lost_comparison_is_said(found: dict[str, Any]) -> None:
     text = told([2.1, 2.9], [0.4, 0.6])
     assert "to the whole answer speculative RAG is faster" in text
     assert "to its first token speculative RAG is slower: it does not pay" in text
+
+
+@pytest.mark.parametrize("repeats", [1, 2, 4])
+def test_too_few_repetitions_give_no_verdict(found: dict[str, Any], repeats: int) -> None:
+    """Two runs that fell on one side by luck were called faster."""
+    clear = {**found["ratio"], "total_interval": [2.1, 2.9], "ttft_interval": [0.4, 0.6]}
+    text = markdown({**found, "ratio": clear, "repeats": repeats})
+    assert f"too few repetitions to say which way is faster: {repeats}, and it takes 5 at least" in text
+    assert "RAG is faster" not in text
+    assert "RAG is slower" not in text
+    assert "a hint and not a finding" in text
+    assert "a hint and not a finding" not in markdown({**found, "ratio": clear, "repeats": 5})
+
+
+def test_one_repetition_has_no_interval(bench: Bench, settings: Settings) -> None:
+    """“2.00 (2.00 to 2.00)” looked like the surest of all figures."""
+    small, large = shape_of(DRAFTER), shape_of(VERIFIER)
+    once = replace(PLAN, repeats=1)
+    curve = sweep(bench, small, larger(small, (1,)), once, settings=settings, tell=lambda _: None)
+    found = document(bench.run(small, large, once), prices=(), curve=curve)
+    assert found["ratio"]["total_interval"] is found["ratio"]["ttft_interval"] is None
+    assert "no interval" in found["ratio"]["interval"]
+    assert found["sweep"]["points"][0]["total_interval"] is None
+    text = markdown(found)
+    rows = [line for line in text.splitlines() if line.startswith(("| whole answer", "| standard | read"))]
+    assert len(rows) == 2
+    assert not any(" to " in row for row in rows)
+    assert f"**{found['ratio']['total']:.2f}** |" in rows[0]
+
+
+def test_the_interval_is_told_as_it_is_drawn(found: dict[str, Any]) -> None:
+    assert found["ratio"]["interval"].startswith("95 % of 10,000 draws of the repetitions")
+    assert "standard / speculative (95 %)" in markdown(found)
 
 
 def test_a_verifier_that_does_not_fit_is_left_out_of_the_curve_and_named(
@@ -128,7 +164,7 @@ def test_a_verifier_that_does_not_fit_is_left_out_of_the_curve_and_named(
 
 
 def point(sizes: float, value: float) -> Point:
-    scattered = Ratio(value=value, low=value, high=value)
+    scattered = Ratio(value=value, low=value, high=value, n=5)
     return Point(verifier="v", parameters=1, sizes=sizes, ttft=scattered, total=scattered, floor=1.0)
 
 
@@ -244,6 +280,31 @@ def test_served_models_are_measured_with_exact_lengths_and_have_no_floor() -> No
     assert found["models"]["size_ratio"] is None
     assert found["label"].startswith("Models behind servers")
     assert "there is no floor" in markdown(found)
+
+
+def test_what_servers_computed_is_not_called_measured_on_this_machine(found: dict[str, Any]) -> None:
+    """The client's processor, its counter of joules and its torch stood beside figures of other machines."""
+    told: list[str] = []
+    with FakeServer(write) as drafter, FakeServer(write) as verifier:
+        settings = load_settings({}, drafter_url=drafter.url, verifier_url=verifier.url)
+        result = over_servers(settings, PLAN, tell=told.append)
+    assert all(run.joules is None for run in (*result.measured.standard, *result.measured.speculative))
+    served = document(result, prices=(EXAMPLE_MACHINE,))
+    assert served["energy"]["note"] == "How much the machines of the servers take is not known here."
+    assert set(served["environment"]["versions"]) == {"specrag", "python"}
+    assert served["environment"]["servers"] == {
+        "drafter": result.drafter.device,
+        "verifier": result.verifier.device,
+    }
+    assert served["costs"][0]["what"].endswith("measured behind servers, by the hour")
+    text = markdown(served)
+    assert f"Computed by servers (drafter: {result.drafter.device}, verifier: " in text
+    assert "asked from " in text
+    assert "Measured on" not in text
+    here = markdown(found)
+    assert f"Measured on {os.cpu_count()} cores of {processor_name()}, 1 thread; specrag " in here
+    assert "torch" in here
+    assert "asked from" not in here
 
 
 def test_a_role_without_a_server_is_told() -> None:

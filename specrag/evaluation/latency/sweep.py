@@ -21,7 +21,6 @@ from specrag.evaluation.latency.shapes import Shape, scaled
 from specrag.evaluation.latency.spread import Ratio, ratio
 
 Which: TypeAlias = Literal["ttft", "total"]
-RATIOS: Final = (1.0, 2.0, 4.0, 8.0, 16.0)
 METHOD: Final = (
     "a straight line between the logarithms of the neighbouring points of which the smaller is below 1 and "
     "the larger is not"
