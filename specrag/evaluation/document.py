@@ -146,6 +146,7 @@ def interval(one: Estimate) -> dict[str, Any]:
         "low": _rounded(one.low),
         "high": _rounded(one.high),
         "n": one.n,
+        "sign_p": _rounded(one.sign_p),
         "clear": one.clear,
     }
 

@@ -36,7 +36,10 @@ bootstrap). `score` is there for every question: 1 if an accepted answer stands 
 no is right, or if a question that the passages do not answer is declined; ROUGE-L for long answers. A run
 that failed scores 0. A long answer is more likely to hold an accepted one, so the number of words stands
 beside it. Exact match and F1 are those of SQuAD v1.1 and HotpotQA. Times are medians of single runs, one
-after the other, without finding the passages, which is done once for all pipelines of a question.
+after the other, without finding the passages, which is done once for all pipelines of a question. A
+difference is called better or worse where its interval leaves 0 out and the exact two-sided sign test over
+the questions that differ is below 5 %. Each row is tested by itself: of 20 comparisons without any true
+difference, one is expected to look like one.
 """
 
 

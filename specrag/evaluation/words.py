@@ -1,7 +1,7 @@
 """What an interval allows one to say, in words that are built from the numbers.
 
-A difference whose interval holds 0 is not shown by so many questions, whatever its mean looks like; whoever
-wants to know needs more questions, and is told so.
+A difference whose interval holds 0, or whose signs may be luck, is not shown by so many questions, whatever
+its mean looks like; whoever wants to know needs more questions, and is told so.
 """
 
 from collections.abc import Mapping
