@@ -3,7 +3,9 @@
 import asyncio
 from collections.abc import AsyncIterator
 
+import orjson
 import pytest
+from gradio.server_messages import CloseStreamMessage
 from starlette.requests import Request
 from starlette.responses import StreamingResponse
 from starlette.types import Message, Receive, Scope, Send
@@ -12,6 +14,7 @@ from specrag.ui.streams import WholeStreams
 
 OVER = 'data: {"msg":"close_stream","event_id":null}\n\n'
 GOES_ON = 'data: {"msg":"heartbeat"}\n\n'
+QUOTED = 'data: {"msg":"process_generating","output":{"data":["close_stream"]}}\n\n'
 
 
 async def left_after(first: str, path: str = "/gradio_api/queue/data") -> bool:
@@ -48,6 +51,13 @@ async def test_a_stream_that_is_over_is_not_taken_for_one_that_was_left() -> Non
     assert not await left_after(OVER)
 
 
+@pytest.mark.parametrize("message", [GOES_ON, QUOTED])
 @pytest.mark.parametrize("path", ["/gradio_api/queue/data", "/elsewhere"])
-async def test_one_that_goes_on_hears_that_its_reader_left(path: str) -> None:
-    assert await left_after(GOES_ON, path)
+async def test_one_that_goes_on_hears_that_its_reader_left(path: str, message: str) -> None:
+    """Also one whose visitor has written the word that ends a stream."""
+    assert await left_after(message, path)
+
+
+def test_gradio_still_says_that_a_stream_is_over_as_is_looked_for() -> None:
+    text = orjson.dumps(CloseStreamMessage().model_dump(), default=str).decode()
+    assert f"data: {text}\n\n" == OVER

@@ -11,8 +11,8 @@ from typing import Final
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 _PATH: Final = "/queue/data"
-_OVER: Final = b'"close_stream"'
-"""What gradio's last message of a stream holds."""
+_OVER: Final = b'data: {"msg":"close_stream"'
+"""How gradio's last message of a stream begins; a visitor's text may hold the same word, but not there."""
 
 
 class WholeStreams:
@@ -30,7 +30,7 @@ class WholeStreams:
 
         async def sending(message: Message) -> None:
             nonlocal over
-            over = over or _OVER in message.get("body", b"")
+            over = over or message.get("body", b"").startswith(_OVER)
             await send(message)
 
         async def receiving() -> Message:
