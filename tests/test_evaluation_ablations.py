@@ -14,7 +14,7 @@ from specrag.evaluation.folder import Folder
 from specrag.evaluation.outcome import outcomes
 from specrag.evaluation.plan import Plan
 from specrag.evaluation.systems import ablations, system_of, systems_of
-from specrag.models.scripted import ScriptedModel
+from specrag.models.scripted import ScriptedModel, Written
 from specrag.tracing.trace import Trace
 from specrag.types import PartitionName
 from tests.evaluation_rig import DATA, QUESTIONS, evaluated, plan, runner, write
@@ -91,6 +91,18 @@ async def test_a_fork_without_its_base_fails_with_a_sentence(tmp_path: Path) -> 
     assert told[-1].failed == 1
     line = folder.finished["bikes", "hours", GROUNDED]
     assert line.error == f"There is no run of speculative whose work {GROUNDED} could take over."
+
+
+async def test_the_padded_verifier_is_warmed_up_as_well(tmp_path: Path) -> None:
+    """It holds weights of its own: its first run paid for bringing them into memory, and the tree's did not."""
+    read: list[str] = []
+
+    def told(text: str) -> Written:
+        read.append(text)
+        return write(text)
+
+    await runner(Folder(tmp_path), PLAN, padded=ScriptedModel(told, name="padded")).run()
+    assert "Say one word" in read[0]
 
 
 def test_the_padded_variant_is_offered_where_it_can_be_timed() -> None:
