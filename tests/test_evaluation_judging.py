@@ -91,11 +91,16 @@ def test_declining_is_right_only_where_nothing_answers() -> None:
 def test_a_failed_run_earns_nothing() -> None:
     """Left out of the mean, a pipeline that fails on hard questions would look better for it.
 
-    Counted as declining, it would even be right where nothing answers.
+    Counted as declining, it would even be right where nothing answers. It has found none of the evidence, which
+    lowers recall; and it did not choose to answer, so it must not lower the share that is declined wrongly.
     """
     assert marks(NONE, None) == {"score": 0.0, "abstained_right": 0.0}
-    failed = marks(SHORT, None)
-    assert failed == {"score": 0.0, "abstained_wrong": 0.0, "exact_match": 0.0, "f1": 0.0, "contained": 0.0}
+    nothing = {"score": 0.0, "exact_match": 0.0, "f1": 0.0, "contained": 0.0}
+    assert marks(SHORT, None) == {**nothing, "citation_recall": 0.0}
+    assert marks(replace(SHORT, gold=frozenset()), None) == nothing
+    assert (
+        marks(SHORT, None, reads=False) == nothing
+    )  # the closed book cites nothing when it ends well either
 
 
 def test_all_answers_may_be_in_the_dispute() -> None:

@@ -53,7 +53,7 @@ def outcome(question: Question, system: System, line: Line, trace: Trace | None)
             dataset=line.dataset,
             question=line.question,
             system=line.system,
-            marks=marks(question, None),
+            marks=marks(question, None, reads=system.reads),
             error=line.error or "The trace of the run is gone.",
         )
     return Outcome(
