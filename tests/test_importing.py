@@ -238,13 +238,13 @@ def test_events_of_thousands_of_hops_are_not_folded() -> None:
     """Each token of a hop looks at all hops, so a file of two megabytes held the server up for a minute."""
     document = json.loads(file_of(trace=MULTIHOP))
     events = json.loads(run_to_json(MULTIHOP, import_run(file_of(trace=MULTIHOP))[1]))["events"]
-    begun = [["HopStarted", {"at_ms": 0.0, "number": n, "query": "?"}] for n in range(1900)]
+    begun = [["HopStarted", {"at_ms": 0.0, "number": n, "query": "?"}] for n in range(1990)]
     token = {"at_ms": 0.0, "part": "note", "text": "x", "logprob": -1.0}
-    written = [["HopToken", {**token, "number": n % 1900}] for n in range(80_000)]
+    written = [["HopToken", {**token, "number": n % 1990}] for n in range(97_000)]
     document["events"] = [events[0], *begun, *written, *events[1:]]
     started = time.process_time()
     trace, told = import_run(json.dumps(document).encode())
-    assert time.process_time() - started < 8
+    assert time.process_time() - started < 4, "it takes under one; folded, it took eight"
     assert trace == MULTIHOP
     assert len(told) < 1000
 
