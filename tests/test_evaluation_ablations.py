@@ -6,13 +6,11 @@ from typing import get_args
 
 import pytest
 
-from scripts.choose_weights import cases, choose
 from specrag.config import load_settings
 from specrag.errors import UsageError
 from specrag.evaluation.document import Origin, document
 from specrag.evaluation.folder import Folder
 from specrag.evaluation.outcome import outcomes
-from specrag.evaluation.plan import Plan
 from specrag.evaluation.systems import ablations, system_of, systems_of
 from specrag.models.scripted import ScriptedModel, Written
 from specrag.tracing.trace import Trace
@@ -108,22 +106,3 @@ async def test_the_padded_verifier_is_warmed_up_as_well(tmp_path: Path) -> None:
 def test_the_padded_variant_is_offered_where_it_can_be_timed() -> None:
     assert [one.name for one in ablations(padded=True) if one.padded] == ["speculative (padded)"]
     assert not any(one.padded for one in ablations(padded=False))
-
-
-async def test_weights_are_chosen_from_the_runs_of_an_evaluation(tmp_path: Path) -> None:
-    """The script reads what `specrag eval` has kept, and reports on the half that it did not choose on."""
-    lines = [
-        f'{{"id": "{one.id}", "question": "{one.question}", "answers": ["{one.answers[0]}"], "passages": ['
-        + ", ".join(f'{{"title": "{p.title}", "text": "{p.text}"}}' for p in one.passages)
-        + "]}"
-        for one in QUESTIONS[:2]
-    ]
-    data = tmp_path / "bikes.jsonl"
-    data.write_text("\n".join(lines))
-    made: Plan = plan(systems=(system_of("speculative:grounded=true"),))
-    folder, _ = await evaluated(tmp_path / "runs", made)
-    folder.close()
-    found = choose(list(cases([data], tmp_path / "runs", "speculative:grounded=true")))
-    assert found["n"] == 2
-    assert set(found["presets"]) == {"paper", "default"}
-    assert found["best"][0]["score"] >= max(found["presets"].values())

@@ -91,7 +91,7 @@ class Folder:
             self._check_empty()
         if restart:
             self._clear(corpus=plan.get("corpus") != "open")
-        elif (before := self._plan()) is not None:
+        elif (before := self.plan()) is not None:
             self._check(before, plan)
             plan = {**plan, **{name: _part(before, name) | _part(plan, name) for name in _GROWING}}
             self.read()
@@ -137,7 +137,12 @@ class Folder:
                 f"{self.path} holds files that are no evaluation; choose an empty folder with --out."
             )
 
-    def _plan(self) -> dict[str, Any] | None:
+    def plan(self) -> dict[str, Any] | None:
+        """The plan that the runs here follow; None before the first.
+
+        Raises:
+            EvaluationError: it cannot be read, or it is none.
+        """
         path = self.path / PLAN
         try:
             plan = json.loads(path.read_text(encoding="utf-8"))
