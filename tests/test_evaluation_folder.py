@@ -98,6 +98,16 @@ async def test_cancelling_leaves_what_was_finished(tmp_path: Path) -> None:
     assert all(folder.trace(line) is not None for line in folder.finished.values())
 
 
+async def test_a_disk_that_takes_no_line_is_one_sentence(tmp_path: Path) -> None:
+    """A full disk ended hours of an evaluation with a traceback."""
+    folder = Folder(tmp_path)
+    made = runner(folder, plan("standard"))
+    (tmp_path / LINES).symlink_to("/dev/full")
+    with pytest.raises(EvaluationError, match=r"results\.jsonl cannot be written: No space left on device\."):
+        await made.run()
+    assert folder.finished == {}
+
+
 _KILLED = """
 import asyncio, sys
 from pathlib import Path

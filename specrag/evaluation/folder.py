@@ -107,14 +107,22 @@ class Folder:
         self.finished = {key: line for key, line in last.items() if line.status == "done"}
 
     def keep(self, line: Line, trace: Trace | None) -> None:
-        """Put a finished run on the disk."""
+        """Put a finished run on the disk.
+
+        Raises:
+            EvaluationError: it cannot be written; what was finished before stays.
+        """
         if trace is not None:
             _write(self.path / TRACES / f"{line.run_id}.json", to_json(trace))
         text = json.dumps(asdict(line), ensure_ascii=False).encode("utf-8", "replace") + b"\n"
-        with (self.path / LINES).open("ab") as file:
-            file.write(text)
-            file.flush()
-            os.fsync(file.fileno())
+        path = self.path / LINES
+        try:
+            with path.open("ab") as file:
+                file.write(text)
+                file.flush()
+                os.fsync(file.fileno())
+        except OSError as error:
+            raise EvaluationError(f"{path} cannot be written: {error.strerror or error}.") from error
         self.finished[line.key] = line
 
     def trace(self, line: Line) -> Trace | None:
