@@ -7,7 +7,7 @@ clear, and what makes things worse is called worse.
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final
 
-from specrag.evaluation.words import choice_words, difference_words
+from specrag.evaluation.words import NOTES, choice_words, difference_words
 
 _METRICS: Final = {
     "score": "score",
@@ -30,18 +30,6 @@ _TIMES: Final = {
     "total_ms": "whole run",
 }
 _MOST_FAILURES: Final = 20
-_NOTES: Final = """\
-Means over the questions, with the interval that holds them in 95 of 100 draws of the questions (percentile
-bootstrap), and with their own n where a figure means nothing for some questions: citation precision is over
-the runs that cite. `score` is there for every question: 1 if an accepted answer stands in what was said, if
-yes or no is right, or if a question that the passages do not answer is declined; ROUGE-L for long answers. A
-run that failed scores 0. A long answer is more likely to hold an accepted one, so its words are counted.
-Exact match and F1 are those of SQuAD v1.1 and HotpotQA. Times are medians, one after the other, without
-finding the passages, which is done once for all pipelines of a question. A difference is called better or
-worse where its interval leaves 0 out and the exact two-sided sign test over the questions that differ is
-below 5 %. Each row is tested by itself: of 20 comparisons without any true difference, about one may look
-like one.
-"""
 
 
 def markdown(report: Mapping[str, Any]) -> str:
@@ -51,7 +39,7 @@ def markdown(report: Mapping[str, Any]) -> str:
         _head(report),
         "## Answers",
         _table(report["pipelines"]),
-        _NOTES,
+        NOTES,
         *_differences(report),
         *_by_dataset(report),
         "## Time and tokens",
