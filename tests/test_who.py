@@ -198,13 +198,13 @@ class Door:
             lambda name, password: words.get(name) == password, words, clock=lambda: self.now
         )
 
-    def knock(self, name: str, password: str, *, host: str = "8.8.8.8", port: int = 0) -> int | bool:
-        """The seconds to wait, or whether they are let in; a forwarded address has no port."""
-        told: list[int | bool] = []
+    def knock(self, name: str, password: str, *, host: str = "8.8.8.8", port: int = 0) -> int | str:
+        """The seconds to wait, or "in" or "wrong"; a forwarded address has no port."""
+        told: list[int | str] = []
 
         async def app(*_: Any) -> None:
             wait_s = self.login.wait_s(name)
-            told.append(wait_s or self.login.tried(name, password))
+            told.append(wait_s or ("in" if self.login.tried(name, password) else "wrong"))
 
         async def nothing(*_: Any) -> Any:
             raise AssertionError
@@ -219,11 +219,11 @@ class Door:
 def test_a_near_address_counts_only_where_it_was_forwarded(host: str) -> None:
     door = Door()
     for number in range(2 * ADDRESSES.free):
-        assert door.knock(f"user{number}", "x", host=host, port=40_000) is False
-    assert door.knock("ada", "one", host=host, port=40_000) is True
+        assert door.knock(f"user{number}", "x", host=host, port=40_000) == "wrong"
+    assert door.knock("ada", "one", host=host, port=40_000) == "in"
     door = Door()
     for number in range(ADDRESSES.free):
-        assert door.knock(f"user{number}", "x", host=host) is False
+        assert door.knock(f"user{number}", "x", host=host) == "wrong"
     assert door.knock("ada", "one", host=host) == 1
 
 
@@ -232,41 +232,51 @@ def test_an_address_waits_a_minute_at_most_and_its_count_fades() -> None:
     door = Door()
     for number in range(ADDRESSES.free + 10):
         door.now += 61 * (number >= ADDRESSES.free)
-        assert door.knock(f"user{number}", "x") is False
+        assert door.knock(f"user{number}", "x") == "wrong"
     for number in range(20):  # each as soon as it may be made
-        while (wait_s := door.knock(f"again{number}", "x")) is not False:
+        while (wait_s := door.knock(f"again{number}", "x")) != "wrong":
+            assert isinstance(wait_s, int)
             assert 0 < wait_s <= 60
             door.now += wait_s
     door.now += 15 * 60
     for number in range(8):
-        assert door.knock(f"later{number}", "x") is False, "the count fades by one each minute"
+        assert door.knock(f"later{number}", "x") == "wrong", "the count fades by one each minute"
 
 
 def test_a_right_password_takes_back_only_what_was_counted_of_its_place() -> None:
     """Every success of the owner gave whoever guesses elsewhere all of their tries again."""
     door = Door()
-    assert door.knock("ada", "one") is True
+    assert door.knock("ada", "one") == "in"
     for number in range(NAMES.free + 1):
         door.now += number == NAMES.free
-        assert door.knock("ada", "wrong", host="1.1.1.1") is False
-    assert door.knock("ada", "wrong") is False
-    assert door.knock("ada", "one") is True
+        assert door.knock("ada", "wrong", host="1.1.1.1") == "wrong"
+    assert door.knock("ada", "wrong") == "wrong"
+    assert door.knock("ada", "one") == "in"
     assert door.knock("ada", "one", host="1.1.1.1") == 2
     for _ in range(NAMES.free):
-        assert door.knock("ada", "wrong") is False, "their own typing errors begin anew"
+        assert door.knock("ada", "wrong") == "wrong", "their own typing errors begin anew"
     assert door.knock("ada", "one") == 1, "where they were let in, guesses are counted as well"
     assert door.knock("ada", "one", host="9.9.9.9") == 2, "and elsewhere what was counted there stands"
+
+
+def test_no_user_pushes_out_what_is_counted_of_another() -> None:
+    door = Door()
+    assert (door.knock("ada", "one"), door.knock("bo", "two")) == ("in", "in")
+    for _ in range(NAMES.free):
+        assert door.knock("ada", "wrong") == "wrong"
+    assert door.knock("bo", "wrong") == "wrong"
+    assert door.knock("ada", "one") == 1
 
 
 def test_who_was_let_in_there_passes_strangers_at_the_same_address() -> None:
     """A colleague behind the same address, or a crowd behind a public proxy, kept everybody there out."""
     door = Door()
-    assert door.knock("ada", "one") is True
+    assert door.knock("ada", "one") == "in"
     for number in range(ADDRESSES.free):
-        assert door.knock(f"user{number}", "x") is False
+        assert door.knock(f"user{number}", "x") == "wrong"
     assert door.knock("bo", "two") == 1
-    assert door.knock("ada", "one") is True
-    assert door.knock("ada", "wrong") is False
+    assert door.knock("ada", "one") == "in"
+    assert door.knock("ada", "wrong") == "wrong"
     assert door.knock("ada", "wrong") == 2, "one guess only: then the address waits for this name too"
 
 
@@ -306,10 +316,10 @@ def test_what_is_remembered_is_bounded_and_no_crowd_pushes_a_user_out() -> None:
     door = Door()
     crowd = NAMES.room + 100
     for _ in range(NAMES.free):
-        assert door.knock("ada", "wrong", host="9.9.9.9") is False
+        assert door.knock("ada", "wrong", host="9.9.9.9") == "wrong"
     for number in range(crowd):
         host = f"2a00:{number:x}::1"
-        assert door.knock(f"{number}" * 100, "wrong", host=host) is False
+        assert door.knock(f"{number}" * 100, "wrong", host=host) == "wrong"
     login = door.login
     assert door.knock("ada", "one", host="9.9.9.9") == 1
     assert (len(login._others), len(login._addresses)) == (NAMES.room, ADDRESSES.room)
