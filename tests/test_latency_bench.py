@@ -13,8 +13,8 @@ from typer.testing import CliRunner
 from specrag.cli import app
 from specrag.config import Settings, load_settings
 from specrag.doctor import processor_name
-from specrag.errors import UsageError
-from specrag.evaluation.latency.bench import Bench, over_servers
+from specrag.errors import ModelError, UsageError
+from specrag.evaluation.latency.bench import Bench, needs, over_servers
 from specrag.evaluation.latency.document import document
 from specrag.evaluation.latency.interleave import Plan
 from specrag.evaluation.latency.markdown import markdown
@@ -161,6 +161,22 @@ def test_a_verifier_that_does_not_fit_is_left_out_of_the_curve_and_named(
     assert len(curve.left_out) == 1
     assert "are free" in curve.left_out[0]
     assert told == ["verifier of 1.00 times the drafter's size"]
+
+
+def test_models_that_do_not_fit_together_are_refused_before_any_is_built(
+    settings: Settings, model_path: Path
+) -> None:
+    """The machine swapped, or killed the process: each model fitted, both did not."""
+    told: list[str] = []
+    small, large = shape_of(DRAFTER), shape_of(VERIFIER)
+    tokenizer = load_tokenizer(model_path, name="tokenizer")
+    made = Bench(settings, tell=told.append, tokenizer=tokenizer, free=lambda: 1_100_000_000)
+    each = [need.total for need in needs(small, large, made.counted(PLAN), settings)]
+    assert max(each) < 100_000_000 < sum(each)
+    with pytest.raises(ModelError, match=r"1\.1 GB are free: llama:hidden=64.* llama:hidden=128"):
+        made.run(small, large, PLAN)
+    assert told == []
+    made.close()
 
 
 def point(sizes: float, value: float) -> Point:

@@ -2,7 +2,8 @@
 
 import math
 import random
-from collections.abc import Iterator
+from collections.abc import AsyncGenerator, Callable, Iterator, Sequence
+from contextlib import aclosing
 from pathlib import Path
 from typing import Any
 
@@ -15,11 +16,13 @@ from specrag.evaluation.latency.random_weights import made
 from specrag.evaluation.latency.shapes import shape_of
 from specrag.evaluation.latency.texts import Lengths, words, work_of
 from specrag.evaluation.latency.ways import Pair, Run, run
+from specrag.models.base import Conversation, LanguageModel, Line, Output, ScoreRequest, TokenScores
 from specrag.models.loading import load_tokenizer
 from specrag.models.local import LocalModel
 from specrag.models.render import Renderer
 from specrag.models.scripted import ScriptedModel
 from specrag.models.worker import Worker
+from specrag.types import ModelInfo
 from tests.toys import counting_clock
 
 DRAFTER = shape_of("llama:hidden=64,layers=2,heads=2,kv=1,intermediate=128")
@@ -150,6 +153,81 @@ async def test_warm_up_runs_are_told_and_not_counted(pair: Pair, tmp_path: Path)
     assert (len(measured.standard), len(measured.speculative), len(told)) == (2, 2, 6)
     assert told[0].startswith("warm-up, speculative: first token after")
     assert measured.standard[0].joules is None, "this folder tells no energy"
+
+
+class Heard:
+    """A model that tells what it is asked to write about, and is otherwise the one it has."""
+
+    def __init__(self, model: LanguageModel, listen: Callable[[str], None]) -> None:
+        self._model = model
+        self._listen = listen
+
+    @property
+    def info(self) -> ModelInfo:
+        return self._model.info
+
+    async def generate(
+        self, conversations: Sequence[Conversation], lines: Sequence[Line]
+    ) -> AsyncGenerator[tuple[int, Output]]:
+        turns = (turn for one in conversations for turn in one.turns)
+        self._listen(" ".join(segment.text for turn in turns for segment in turn.segments))
+        async with aclosing(self._model.generate(conversations, lines)) as outputs:
+            async for output in outputs:
+                yield output
+
+    async def score(self, requests: Sequence[ScoreRequest]) -> list[TokenScores]:
+        return await self._model.score(requests)
+
+
+async def test_ways_are_run_in_turn_and_read_the_same_new_texts_in_each_repetition(pair: Pair) -> None:
+    """One way after the other met other moments of the machine; texts that came again were in a cache."""
+    plan = Plan(lengths=LENGTHS, repeats=3, warmups=1)
+    texts = {
+        number: [one.text for one in work_of(LENGTHS, seed=0, repetition=number).passages]
+        for number in (-1, 0, 1, 2)
+    }
+    found: list[tuple[str, list[int]]] = []
+
+    def heard(name: str, model: LanguageModel) -> Heard:
+        return Heard(
+            model,
+            lambda said: found.append(
+                (name, [number for number, passages in texts.items() if all(one in said for one in passages)])
+            ),
+        )
+
+    await measure(Pair(drafter=heard("drafts", pair.drafter), verifier=heard("answers", pair.verifier)), plan)
+    assert found == [
+        ("drafts", [-1]),
+        ("answers", [-1]),
+        ("answers", [0]),
+        ("drafts", [0]),
+        ("drafts", [1]),
+        ("answers", [1]),
+        ("answers", [2]),
+        ("drafts", [2]),
+    ]
+
+
+async def test_a_run_has_the_energy_that_was_taken_while_it_ran(pair: Pair, tmp_path: Path) -> None:
+    """Every run had all the energy since the first one."""
+    zone, taken = tmp_path / "intel-rapl:0", [0]
+    zone.mkdir()
+    (zone / "name").write_text("package-0\n")
+    (zone / "max_energy_range_uj").write_text("1000000000\n")
+
+    def take(joules: int) -> None:
+        taken[0] += joules
+        (zone / "energy_uj").write_text(f"{taken[0]}000000\n")
+
+    take(0)
+    heard = Pair(
+        drafter=Heard(pair.drafter, lambda _: take(3)), verifier=Heard(pair.verifier, lambda _: take(7))
+    )
+    plan = Plan(lengths=LENGTHS, repeats=2, warmups=1)
+    measured = await measure(heard, plan, meter=Meter(tmp_path), tell=lambda _: take(100))
+    assert [one.joules for one in measured.standard] == pytest.approx([7, 7])
+    assert [one.joules for one in measured.speculative] == pytest.approx([3, 3])
 
 
 def test_energy_is_added_up_and_survives_a_counter_that_begins_anew(tmp_path: Path) -> None:
