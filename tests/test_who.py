@@ -136,8 +136,12 @@ def test_after_some_wrong_passwords_the_next_one_has_to_wait(tmp_path: Path) -> 
         assert attempts.MESSAGE in httpx.get(url).text
 
 
-def test_an_address_that_tries_many_names_has_to_wait(tmp_path: Path) -> None:
+@pytest.mark.parametrize("proxies", ["127.0.0.1", "198.51.100.1,127.0.0.0/8"])
+def test_an_address_that_tries_many_names_has_to_wait(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, proxies: str
+) -> None:
     """One password for each name would never make any of them wait."""
+    monkeypatch.setenv("FORWARDED_ALLOW_IPS", proxies)
     with serving(tmp_path, ACCESS="login", LOGIN="ada:one,bo:two") as url:
         for number in range(ADDRESSES.free):
             assert sentence(tried(url, "123456", name=f"user{number}")) == "Incorrect credentials."
