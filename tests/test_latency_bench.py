@@ -1,4 +1,4 @@
-"""The benchmark as a person meets it: the command, its document and tables, servers, and the curve."""
+"""The benchmark as a person meets it: its document and tables, the curve, and what does not fit."""
 
 import json
 import os
@@ -8,13 +8,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from typer.testing import CliRunner
 
-from specrag.cli import app
 from specrag.config import Settings, load_settings
 from specrag.doctor import processor_name
-from specrag.errors import ModelError, UsageError
-from specrag.evaluation.latency.bench import Bench, needs, over_servers
+from specrag.errors import ModelError
+from specrag.evaluation.latency.bench import Bench, needs
 from specrag.evaluation.latency.document import document
 from specrag.evaluation.latency.interleave import Plan
 from specrag.evaluation.latency.markdown import markdown
@@ -24,12 +22,9 @@ from specrag.evaluation.latency.sweep import Point, break_even, larger, sweep
 from specrag.evaluation.latency.texts import Lengths
 from specrag.models.loading import load_tokenizer
 from specrag.prices import EXAMPLE, EXAMPLE_MACHINE
-from tests.fake_server.rig import write
-from tests.fake_server.server import FakeServer
 
 DRAFTER = "llama:hidden=64,layers=2,heads=2"
 VERIFIER = "llama:hidden=128,layers=2,heads=2"
-SHORT = ["--passages", "4", "--passage-tokens", "10", "--drafts", "2", "--tokens", "6", "--repeats", "2"]
 PLAN = Plan(
     lengths=Lengths(passages=4, passage_tokens=10, drafts=2, tokens=6, rationale=3), repeats=2, warmups=0
 )
@@ -96,6 +91,9 @@ def test_the_tables_say_the_figures_and_their_conditions(found: dict[str, Any]) 
     assert "seconds are the floor, not measured" in text.lower()
     assert "## Where it begins to pay" in text
     assert "fp32 matrix product" in text
+    assert f"Measured on {os.cpu_count()} cores of {processor_name()}, 1 thread; specrag " in text
+    assert "torch" in text
+    assert "asked from" not in text
     rows = [line for line in text.splitlines() if line.startswith("|")]
     assert all(line.endswith("|") for line in rows)
 
@@ -199,130 +197,3 @@ def point(sizes: float, value: float) -> Point:
 def test_the_break_even_by_hand(curve: Sequence[tuple[float, float]], expected: float | None) -> None:
     found = break_even([point(*one) for one in curve], "total")
     assert found == (None if expected is None else pytest.approx(expected))
-
-
-def test_the_command_writes_both_files_and_prints_the_tables(model_path: Path, tmp_path: Path) -> None:
-    as_json, as_markdown = tmp_path / "bench.json", tmp_path / "bench.md"
-    result = CliRunner().invoke(
-        app,
-        [
-            *("bench", "--drafter", DRAFTER, "--verifier", VERIFIER, *SHORT),
-            *("--hour", "2", "--million", "1,2,3,4"),
-            *("--json", str(as_json), "--markdown", str(as_markdown)),
-        ],
-    )
-    assert result.exit_code == 0, result.output
-    assert result.stdout == as_markdown.read_text("utf-8")
-    assert "1 of 2, standard: first token after" in result.stderr
-    found = json.loads(as_json.read_text("utf-8"))
-    assert found["lengths"]["rationale"] == 3
-    assert found["costs"][0]["assumes"][0].startswith("$1 and $2 for a million tokens")
-    assert found["costs"][1]["assumes"][0] == "$2 for an hour of the machine"
-
-
-def test_json_on_stdout_is_alone_there(model_path: Path) -> None:
-    result = CliRunner().invoke(
-        app, ["bench", "--drafter", DRAFTER, "--verifier", VERIFIER, *SHORT, "--json", "-"]
-    )
-    assert json.loads(result.stdout)["schema"] == "specrag.bench/1"
-
-
-@pytest.mark.parametrize(
-    ("arguments", "status", "said"),
-    [
-        (["--drafter", "smollm2-135m"], 2, "Give two shapes"),
-        (["--drafter", "smollm2-135m", "--verifier", "gpt-9"], 2, "There is no shape “gpt-9”"),
-        (["--drafter", DRAFTER, "--verifier", "llama3.1-70b"], 1, "GB of memory and"),
-        (["--drafter", DRAFTER, "--verifier", VERIFIER, "--million", "1,2"], 2, "is not four prices"),
-        (["--drafter", DRAFTER, "--verifier", VERIFIER, "--sweep", "many"], 2, "is not numbers"),
-        (["--drafter", DRAFTER, "--verifier", VERIFIER, "--tokens", "1"], 2, "rationale is 0"),
-        (["--drafter", DRAFTER, "--verifier", VERIFIER, "--json", "/no/where.json"], 2, "cannot be written"),
-        (["--drafter", DRAFTER, "--verifier", VERIFIER, "--json", "/proc/b.json"], 2, "cannot be written"),
-        (["--server-drafter", "http://127.0.0.1:1"], 2, "The verifier has no server"),
-        (["--drafter", f"{DRAFTER},vocab=100", "--verifier", VERIFIER], 2, "has a vocabulary of 100"),
-    ],
-)
-def test_what_cannot_be_measured_is_one_sentence(
-    arguments: list[str], status: int, said: str, model_path: Path
-) -> None:
-    result = CliRunner().invoke(app, ["bench", *arguments])
-    assert (result.exit_code, result.stdout) == (status, "")
-    assert said in result.stderr
-    assert "Traceback" not in result.stderr
-
-
-@pytest.mark.parametrize("wrong", ["nan", "inf", "0", "-2", "0.5", "1e300"])
-def test_a_multiple_that_cannot_be_made_is_refused_before_anything_is_built(
-    wrong: str, model_path: Path
-) -> None:
-    """It was found out after the main benchmark, whose figures went with it; 1e300 was looked for for ever."""
-    words = ["bench", "--drafter", DRAFTER, "--verifier", VERIFIER, *SHORT, "--sweep", f"1,{wrong}"]
-    result = CliRunner().invoke(app, words)
-    assert (result.exit_code, result.stdout) == (2, "")
-    assert result.stderr.count("\n") == 1, "nothing was built and nothing else is told"
-    assert "times the drafter's size; give numbers from 1 to 10,000." in result.stderr
-
-
-def test_what_has_no_meaning_behind_servers_is_refused_and_not_ignored() -> None:
-    """Whoever typed --precision took the figures for those of that precision."""
-    words = ["--drafter", DRAFTER, "--verifier", VERIFIER, "--sweep", "1,2", "--precision", "float32"]
-    for at in (0, 2, 4, 6):
-        given = words[at : at + 2]
-        result = CliRunner().invoke(app, ["bench", "--server-verifier", "http://127.0.0.1:1", *given])
-        assert (result.exit_code, result.stdout) == (2, "")
-        assert result.stderr.startswith(f"Error: {given[0]} cannot be given together with servers")
-        assert result.stderr.count("\n") == 1
-
-
-def test_a_finished_measurement_is_printed_when_its_file_cannot_be_written(model_path: Path) -> None:
-    """The file came first, and a full disk was a traceback with no figures."""
-    words = ["bench", "--drafter", DRAFTER, "--verifier", VERIFIER, *SHORT, "--markdown", "/dev/full"]
-    result = CliRunner().invoke(app, words)
-    assert result.exit_code == 1
-    assert result.stdout.startswith("# Latency: ")
-    assert result.stderr.endswith("Error: /dev/full cannot be written: No space left on device.\n")
-
-
-def test_served_models_are_measured_with_exact_lengths_and_have_no_floor() -> None:
-    with FakeServer(write) as drafter, FakeServer(write) as verifier:
-        settings = load_settings({}, drafter_url=drafter.url, verifier_url=verifier.url)
-        result = over_servers(settings, PLAN, tell=lambda _: None)
-        bodies = [seen.body for seen in (*drafter.seen, *verifier.seen) if seen.body.get("stream")]
-    assert {body["min_tokens"] for body in bodies} == {3, 6}
-    assert all(run.usage.verifier.completion_tokens == 6 for run in result.measured.standard)
-    assert all(run.usage.drafter.completion_tokens == 12 for run in result.measured.speculative)
-    found = document(result, prices=(EXAMPLE,))
-    assert found["floor"] == {}
-    assert found["models"]["size_ratio"] is None
-    assert found["label"].startswith("Models behind servers")
-    assert "there is no floor" in markdown(found)
-
-
-def test_what_servers_computed_is_not_called_measured_on_this_machine(found: dict[str, Any]) -> None:
-    """The client's processor, its counter of joules and its torch stood beside figures of other machines."""
-    told: list[str] = []
-    with FakeServer(write) as drafter, FakeServer(write) as verifier:
-        settings = load_settings({}, drafter_url=drafter.url, verifier_url=verifier.url)
-        result = over_servers(settings, PLAN, tell=told.append)
-    assert all(run.joules is None for run in (*result.measured.standard, *result.measured.speculative))
-    served = document(result, prices=(EXAMPLE_MACHINE,))
-    assert served["energy"]["note"] == "How much the machines of the servers take is not known here."
-    assert set(served["environment"]["versions"]) == {"specrag", "python"}
-    assert served["environment"]["servers"] == {
-        "drafter": result.drafter.device,
-        "verifier": result.verifier.device,
-    }
-    assert served["costs"][0]["what"].endswith("measured behind servers, by the hour")
-    text = markdown(served)
-    assert f"Computed by servers (drafter: {result.drafter.device}, verifier: " in text
-    assert "asked from " in text
-    assert "Measured on" not in text
-    here = markdown(found)
-    assert f"Measured on {os.cpu_count()} cores of {processor_name()}, 1 thread; specrag " in here
-    assert "torch" in here
-    assert "asked from" not in here
-
-
-def test_a_role_without_a_server_is_told() -> None:
-    with pytest.raises(UsageError, match="The drafter has no server"):
-        over_servers(load_settings({}), PLAN, tell=lambda _: None)
