@@ -2,6 +2,7 @@
 
 import json
 import os
+import statistics
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -12,8 +13,9 @@ import pytest
 from specrag.config import Settings, load_settings
 from specrag.doctor import processor_name
 from specrag.errors import ModelError
-from specrag.evaluation.latency.bench import Bench, needs
+from specrag.evaluation.latency.bench import Bench, Result, needs
 from specrag.evaluation.latency.document import document
+from specrag.evaluation.latency.floor import seconds, this_machine
 from specrag.evaluation.latency.interleave import Plan
 from specrag.evaluation.latency.markdown import markdown
 from specrag.evaluation.latency.shapes import shape_of
@@ -44,10 +46,14 @@ def bench(settings: Settings, model_path: Path) -> Iterator[Bench]:
 
 
 @pytest.fixture(scope="module")
-def found(bench: Bench, settings: Settings) -> dict[str, Any]:
+def result(bench: Bench) -> Result:
+    return bench.run(shape_of(DRAFTER), shape_of(VERIFIER), PLAN)
+
+
+@pytest.fixture(scope="module")
+def found(bench: Bench, settings: Settings, result: Result) -> dict[str, Any]:
     """The document of one small benchmark with its curve."""
-    small, large = shape_of(DRAFTER), shape_of(VERIFIER)
-    result = bench.run(small, large, PLAN)
+    small = shape_of(DRAFTER)
     curve = sweep(bench, small, larger(small, (2, 1)), PLAN, settings=settings, tell=lambda _: None)
     return document(result, prices=(EXAMPLE, EXAMPLE_MACHINE), curve=curve, threads=1)
 
@@ -79,6 +85,37 @@ def test_every_model_phase_stands_beside_its_floor(found: dict[str, Any]) -> Non
                 assert phase["times_floor"] == pytest.approx(phase["ms"] / phase["floor_ms"], rel=0.6)
     assert found["floor"]["ratio"]["total"] > 0
     assert found["floor"]["machine"]["matrix_gflops"] > 1
+
+
+def test_floors_are_those_of_the_models_and_the_machine_that_were_measured(
+    settings: Settings, result: Result, found: dict[str, Any]
+) -> None:
+    """The drafter's phases had the verifier's floor, ten times as high, and nothing looked wrong."""
+    assert result.machine is not None
+    machine = this_machine(
+        gflops=result.machine.matrix_gflops,
+        gb_s=result.machine.memory_gb_s,
+        precision=settings.precision,
+    )
+    shapes = {"drafter": shape_of(DRAFTER), "verifier": shape_of(VERIFIER)}
+    expected = {one.name: seconds(shapes[one.role], one.passes, machine) for one in result.phases}
+    assert result.floors == pytest.approx(expected)
+    assert len(expected) == 5
+    for way in ("standard", "speculative"):
+        for phase in found[way]["phases"][: -1 if way == "speculative" else None]:
+            assert phase["floor_ms"] == pytest.approx(expected[phase["name"]] * 1000, abs=0.05)
+
+
+def test_medians_are_of_all_runs(result: Result, found: dict[str, Any]) -> None:
+    """The phases were those of the first run, which pays for what comes once."""
+    for way, runs in (("standard", result.measured.standard), ("speculative", result.measured.speculative)):
+        for place, phase in enumerate(found[way]["phases"]):
+            taken = [run.phases[place].seconds * 1000 for run in runs]
+            assert phase["ms"] == pytest.approx(statistics.median(taken), abs=0.05)
+            if phase["floor_ms"]:
+                assert phase["times_floor"] == pytest.approx(
+                    statistics.median(taken) / (result.floors or {})[phase["name"]] / 1000, abs=0.005
+                )
 
 
 def test_the_tables_say_the_figures_and_their_conditions(found: dict[str, Any]) -> None:
