@@ -196,6 +196,8 @@ def test_a_verifier_that_does_not_fit_is_left_out_of_the_curve_and_named(
     assert len(curve.left_out) == 1
     assert "are free" in curve.left_out[0]
     assert told == ["verifier of 1.00 times the drafter's size"]
+    with pytest.raises(ModelError, match=f"are free: {DRAFTER} "):
+        sweep(bench, small, verifiers, PLAN, settings=settings, tell=told.append, free=lambda: 10)
 
 
 def test_models_that_do_not_fit_together_are_refused_before_any_is_built(
@@ -215,8 +217,8 @@ def test_models_that_do_not_fit_together_are_refused_before_any_is_built(
 
 
 def point(sizes: float, value: float) -> Point:
-    scattered = Ratio(value=value, low=value, high=value, n=5)
-    return Point(verifier="v", parameters=1, sizes=sizes, ttft=scattered, total=scattered, floor=1.0)
+    total, never = (Ratio(value=one, low=one, high=one, n=5) for one in (value, 0.1))
+    return Point(verifier="v", parameters=1, sizes=sizes, ttft=never, total=total, floor=1.0)
 
 
 @pytest.mark.parametrize(
@@ -232,5 +234,6 @@ def point(sizes: float, value: float) -> Point:
     ],
 )
 def test_the_break_even_by_hand(curve: Sequence[tuple[float, float]], expected: float | None) -> None:
-    found = break_even([point(*one) for one in curve], "total")
-    assert found == (None if expected is None else pytest.approx(expected))
+    points = [point(*one) for one in curve]
+    assert break_even(points, "total") == (None if expected is None else pytest.approx(expected))
+    assert break_even(points, "ttft") is None

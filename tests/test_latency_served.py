@@ -1,11 +1,14 @@
 """Served models are measured with exact lengths, and nothing of this machine is taken for theirs."""
 
+from dataclasses import replace
+
 import pytest
 
 from specrag.config import load_settings
 from specrag.errors import UsageError
 from specrag.evaluation.latency.bench import over_servers
 from specrag.evaluation.latency.document import document
+from specrag.evaluation.latency.interleave import Measured
 from specrag.evaluation.latency.markdown import markdown
 from specrag.prices import EXAMPLE, EXAMPLE_MACHINE
 from tests.fake_server.rig import write
@@ -43,6 +46,9 @@ def test_what_servers_computed_is_not_called_measured_on_this_machine() -> None:
         "verifier": result.verifier.device,
     }
     assert served["costs"][0]["what"].endswith("measured behind servers, by the hour")
+    counted = tuple(replace(run, joules=5.0) for run in result.measured.standard)
+    here = replace(result, energy_told=True, measured=Measured(standard=counted, speculative=counted))
+    assert document(here, prices=())["energy"] == served["energy"], "of this machine, which only asked"
     text = markdown(served)
     assert f"Computed by servers (drafter: {result.drafter.device}, verifier: " in text
     assert "asked from " in text

@@ -1,5 +1,7 @@
 """Shapes are those of the published models, and what does not fit is refused with both figures."""
 
+from pathlib import Path
+
 import pytest
 
 from specrag.config import load_settings
@@ -122,6 +124,19 @@ def test_what_does_not_fit_is_refused_with_both_figures() -> None:
     with pytest.raises(ModelError, match=r"need 1\d\d\.\d GB of memory and 24\.0 GB are free: llama3.1-70b"):
         check([need], 24_000_000_000)
     check([Need(name="x", weights=10, cache=0, working=0)], 24_000_000_000)
+
+
+def test_a_container_has_what_its_limit_leaves(tmp_path: Path) -> None:
+    """The machine had 64 GB free and the container 4, and the process was killed."""
+
+    def files(name: str, limit: str) -> tuple[str, str]:
+        (tmp_path / f"{name}.max").write_text(f"{limit}\n")
+        (tmp_path / f"{name}.now").write_text("3000000\n")
+        return str(tmp_path / f"{name}.max"), str(tmp_path / f"{name}.now")
+
+    absent = (str(tmp_path / "none"), str(tmp_path / "none"))
+    assert free_memory([absent, files("limited", "5000000")]) == 2_000_000
+    assert free_memory([absent, files("free", "max")]) > 100_000_000
 
 
 def test_this_machine_tells_its_free_memory() -> None:

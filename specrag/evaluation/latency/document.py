@@ -178,7 +178,7 @@ def _floor(result: Result) -> dict[str, Any]:
 
 def _energy(result: Result, runs: Mapping[Way, Sequence[Run]]) -> dict[str, Any]:
     taken = {way: [run.joules for run in found if run.joules is not None] for way, found in runs.items()}
-    if not result.energy_told or not all(taken.values()):
+    if result.shapes is None or not result.energy_told or not all(taken.values()):
         note = _NO_ENERGY if result.shapes else _SERVED_ENERGY
         return {"standard_j": None, "speculative_j": None, "ratio": None, "note": note}
     medians = {way: spread(found).median for way, found in taken.items()}
