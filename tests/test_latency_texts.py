@@ -28,6 +28,8 @@ def test_repetitions_have_other_texts_and_the_same_seed_the_same() -> None:
     assert first == again
     assert not {passage.text for passage in first.passages} & {passage.text for passage in other.passages}
     assert [len(subset) for subset in first.subsets] == [2, 2, 2]
+    lengths = [(len(rationale.split()), len(answer.split())) for rationale, answer in first.drafted]
+    assert lengths == [(LENGTHS.rationale, LENGTHS.answer)] * LENGTHS.drafts
     assert {passage.id for subset in first.subsets for passage in subset} == {"p0", "p1", "p2", "p3"}
 
 
