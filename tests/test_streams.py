@@ -6,6 +6,8 @@ from collections.abc import AsyncIterator
 import orjson
 import pytest
 from gradio.server_messages import CloseStreamMessage
+from starlette.exceptions import HTTPException
+from starlette.middleware.exceptions import ExceptionMiddleware
 from starlette.requests import Request
 from starlette.responses import StreamingResponse
 from starlette.types import Message, Receive, Scope, Send
@@ -61,3 +63,37 @@ async def test_one_that_goes_on_hears_that_its_reader_left(path: str, message: s
 def test_gradio_still_says_that_a_stream_is_over_as_is_looked_for() -> None:
     text = orjson.dumps(CloseStreamMessage().model_dump(), default=str).decode()
     assert f"data: {text}\n\n" == OVER
+
+
+async def answered(error: Exception) -> list[Message]:
+    """What a stream of gradio's has sent that is refused after it has begun, as a lost session's is."""
+    sent: list[Message] = []
+
+    async def body() -> AsyncIterator[str]:
+        yield 'data: {"msg":"unexpected_error","session_not_found":true}\n\n'
+        raise error
+
+    async def receive() -> Message:
+        await asyncio.Event().wait()
+        return {}
+
+    async def send(message: Message) -> None:
+        sent.append(message)
+
+    scope: Scope = {"type": "http", "path": "/gradio_api/queue/data", "method": "GET", "headers": []}
+    app = ExceptionMiddleware(StreamingResponse(body()))
+    await asyncio.wait_for(WholeStreams(app)(scope, receive, send), 5)
+    return sent
+
+
+async def test_a_session_that_is_gone_ends_the_stream_and_leaves_no_traceback() -> None:
+    """A page that reloads asks once more after it has closed its stream."""
+    sent = await answered(HTTPException(404))
+    assert b"session_not_found" in sent[1]["body"]
+    assert sent[-1] == {"type": "http.response.body", "body": b"", "more_body": False}
+
+
+@pytest.mark.parametrize("error", [HTTPException(500), ValueError("broken")])
+async def test_any_other_failure_of_a_stream_is_told(error: Exception) -> None:
+    with pytest.raises((RuntimeError, ValueError)):
+        await answered(error)
