@@ -4,7 +4,7 @@ The questions are drawn again with replacement, all pipelines together, so that 
 same questions and is not blurred by how hard those are.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, Final, TypeAlias
@@ -57,6 +57,34 @@ def difference(
         ValueError: they are not of the same length.
     """
     return estimate([a - b for a, b in zip(ours, theirs, strict=True)], seed=seed, draws=draws)
+
+
+def estimate_of(
+    columns: Sequence[Sequence[float]],
+    figure: Callable[[Numbers], Numbers],
+    *,
+    seed: int = 0,
+    draws: int = DRAWS,
+) -> Estimate | None:
+    """A figure that follows from the means of several values of each question, with its interval.
+
+    Args:
+        columns: one for each value, all of the questions in the same order.
+        figure: from the means, (values, draws), to the figure of each draw; NaN where it has none.
+        seed: of the draws.
+        draws: how many.
+    """
+    data = np.asarray(columns, dtype=np.float64)
+    if not data.size:
+        return None
+    whole = float(figure(data.mean(axis=1, keepdims=True))[0])
+    drawn = figure(np.stack([_means(column, seed=seed, draws=draws) for column in data]))
+    known = drawn[np.isfinite(drawn)]
+    if not np.isfinite(whole) or not len(known):
+        return None
+    tail = (1 - LEVEL) / 2
+    low, high = np.quantile(known, [tail, 1 - tail])
+    return Estimate(mean=whole, low=float(low), high=float(high), n=data.shape[1])
 
 
 def _means(data: Numbers, *, seed: int, draws: int) -> Numbers:
