@@ -61,7 +61,7 @@ def agreement(pairs: Sequence[Pair], *, seed: int = 0) -> Agreement:
 
 def kappa(counts: Numbers) -> Numbers:
     """Cohen's kappa of counts or means (4, n): both, the first only, the second only, neither."""
-    both, first, second, neither = counts / np.maximum(counts.sum(axis=0), np.finfo(np.float64).tiny)
+    both, first, second, neither = counts / counts.sum(axis=0)
     by_luck = (both + first) * (both + second) + (second + neither) * (first + neither)
     room = 1 - by_luck
     some = room > 1e-9  # noqa: PLR2004 - float32 means do not add up to 1 exactly
