@@ -6,12 +6,10 @@ package reports its use to its makers unless it is told not to, which happens he
 """
 
 import importlib.metadata
-import importlib.util
 import json
 import math
 import os
 import re
-from functools import cached_property
 from typing import Any, Final
 
 from pydantic import BaseModel, ValidationError
@@ -41,16 +39,13 @@ class FaithfulnessExaminer:
     of_failed: Final = None
 
     def __init__(self, chat: Chat) -> None:
-        """Nothing is loaded yet.
+        """Load the package, which takes seconds, so that one that is missing is told before hours of runs.
 
         Raises:
-            UsageError: the package is missing.
+            UsageError: it is missing, or what it needs is.
         """
-        if importlib.util.find_spec("ragas") is None:
-            raise UsageError(
-                "The package ragas is missing; install requirements-ragas.txt, or leave --ragas out."
-            )
         self._chat = chat
+        self._metric = _metric()
 
     @property
     def by(self) -> str:
@@ -82,16 +77,6 @@ class FaithfulnessExaminer:
         value = float(found.value)
         return model.finding(value if math.isfinite(value) else None)
 
-    @cached_property
-    def _metric(self) -> Any:
-        """The metric's class. Loading it takes seconds."""
-        os.environ["RAGAS_DO_NOT_TRACK"] = "true"
-        from ragas.llms.base import InstructorBaseRagasLLM
-        from ragas.metrics.collections import Faithfulness
-
-        InstructorBaseRagasLLM.register(_Model)
-        return Faithfulness
-
 
 class _Model:
     """The judge as the package asks it, for one case."""
@@ -120,6 +105,21 @@ class _Model:
             prompt_tokens=_sum([said.prompt_tokens for said in self._replies]),
             completion_tokens=_sum([said.completion_tokens for said in self._replies]),
         )
+
+
+def _metric() -> Any:
+    """The metric's class, which takes our model for one of the package's own."""
+    os.environ["RAGAS_DO_NOT_TRACK"] = "true"
+    try:
+        from ragas.llms.base import InstructorBaseRagasLLM
+        from ragas.metrics.collections import Faithfulness
+    except ImportError as error:
+        raise UsageError(
+            f"The package ragas cannot be loaded ({error}); install requirements-ragas.txt, or leave "
+            "--ragas out."
+        ) from error
+    InstructorBaseRagasLLM.register(_Model)
+    return Faithfulness
 
 
 def _sum(counts: list[int | None]) -> int | None:
