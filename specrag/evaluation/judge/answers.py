@@ -14,6 +14,7 @@ from typing import Any, Final
 
 from specrag.evaluation.judge.case import Case, Finding
 from specrag.evaluation.judge.chat import Chat
+from specrag.evaluation.judge.replies import beginning, spoken
 from specrag.evaluation.questions import Question
 
 CORRECT, INCORRECT, DECLINED = WORDS = ("CORRECT", "INCORRECT", "DECLINED")
@@ -39,12 +40,10 @@ _MOST_TOKENS: Final = 1024
 _LONGEST: Final = 4_000
 """Characters of each text that is shown to the judge."""
 _MOST_ACCEPTED, _MOST_TURNS = 10, 3
-_THOUGHT: Final = re.compile(r"\s*<think>.*?</think>", re.DOTALL)
 _FIRST: Final = re.compile(r"\W*(CORRECT|INCORRECT|DECLINED)\b")
 _ANY: Final = re.compile(r"\b(CORRECT|INCORRECT|DECLINED)\b")
-_READ: Final = 20_000
-"""Characters of a reply that are looked at."""
-_SHOWN: Final = 80
+_SHORT: Final = 40
+"""Characters of a reply that is one word and its punctuation."""
 
 _TRIAL: Final = Case(
     question=Question(
@@ -85,7 +84,7 @@ class AnswerExaminer:
         return Finding(
             value=None if word is None else worth(word, case.question),
             word=word or "",
-            reply="" if word else _beginning(said.text),
+            reply="" if word else beginning(said.text),
             answered_as=said.model,
             prompt_tokens=said.prompt_tokens,
             completion_tokens=said.completion_tokens,
@@ -123,8 +122,8 @@ def verdict(reply: str, question: Question) -> str | None:
     A model that thinks aloud may do so before. The word in small letters counts only if it is the whole
     reply: "correct" begins many a sentence.
     """
-    text = _THOUGHT.sub("", reply[:_READ], count=1).strip()
-    bare = re.sub(r"\W+", "", text).upper() if len(text) <= _SHOWN else ""
+    text = spoken(reply)
+    bare = re.sub(r"\W+", "", text).upper() if len(text) <= _SHORT else ""
     found = _FIRST.match(text)
     word = found.group(1) if found else (bare if bare in WORDS else None)
     others = {other for other in _ANY.findall(text) if other != word}
@@ -135,11 +134,6 @@ def verdict(reply: str, question: Question) -> str | None:
 def worth(word: str, question: Question) -> float:
     """What a verdict counts."""
     return float(word == (DECLINED if question.kind == "unanswerable" else CORRECT))
-
-
-def _beginning(reply: str) -> str:
-    one_line = " ".join(reply[:_READ].split())[:_SHOWN]
-    return "".join(sign for sign in one_line if sign.isprintable())
 
 
 def counts(words: Mapping[str, int]) -> dict[str, int]:

@@ -17,6 +17,7 @@ from pydantic import BaseModel, ValidationError
 from specrag.errors import UsageError
 from specrag.evaluation.judge.case import Case, Finding
 from specrag.evaluation.judge.chat import Chat, Said
+from specrag.evaluation.judge.replies import beginning, spoken
 from specrag.text import is_abstention
 
 _MOST_TOKENS: Final = 4096
@@ -24,8 +25,6 @@ _MOST_TOKENS: Final = 4096
 _LONGEST: Final = 8_000
 """Characters of an answer, and of a passage."""
 _FENCED: Final = re.compile(r"```(?:json)?\s*(.*?)```", re.DOTALL)
-_THOUGHT: Final = re.compile(r"\s*<think>.*?</think>", re.DOTALL)
-_SHOWN: Final = 80
 
 
 class Unread(Exception):
@@ -89,12 +88,12 @@ class _Model:
         """The reply to a prompt, as the value that the package wants."""
         reply = await self._chat.say([{"role": "user", "content": prompt}], most_tokens=_MOST_TOKENS)
         self._replies.append(reply)
-        text = _THOUGHT.sub("", reply.text, count=1).strip()
+        text = spoken(reply.text)
         fenced = _FENCED.fullmatch(text)
         try:
             return response_model.model_validate_json(fenced.group(1) if fenced else text)
         except ValidationError as error:
-            raise Unread(_beginning(reply.text)) from error
+            raise Unread(beginning(reply.text)) from error
 
     def finding(self, value: float | None, *, reply: str = "") -> Finding:
         """What the case came to, with what its replies cost."""
@@ -125,8 +124,3 @@ def _metric() -> Any:
 def _sum(counts: list[int | None]) -> int | None:
     known = [count for count in counts if count is not None]
     return sum(known) if len(known) == len(counts) else None
-
-
-def _beginning(reply: str) -> str:
-    one_line = " ".join(reply[:1000].split())[:_SHOWN]
-    return "".join(sign for sign in one_line if sign.isprintable())
