@@ -122,6 +122,17 @@ def test_a_wrong_key_is_told_before_anything_is_run(
 
 
 @pytest.mark.integration
+def test_restart_with_a_wrong_key_removes_nothing(
+    evaluate: Eval, models: None, data: Path, tmp_path: Path, weights: Weights
+) -> None:
+    words = ("--data", data, "--pipelines", "standard", "--out", tmp_path / "runs")
+    assert evaluate(*words)[0] == 0
+    with server(key="another") as judge:
+        assert evaluate(*words, *judged_by(judge), "--restart")[0] == 1
+    assert len((tmp_path / "runs" / "results.jsonl").read_text().splitlines()) == COUNT
+
+
+@pytest.mark.integration
 def test_a_judge_that_goes_away_costs_its_figures_only(
     evaluate: Eval, models: None, data: Path, tmp_path: Path, weights: Weights
 ) -> None:

@@ -252,3 +252,16 @@ async def test_failed_runs_score_nothing_and_are_not_judged(folder: Folder) -> N
     assert len(opinions(folder.path)) == RUNS - 1
     one = report["pipelines"]["standard"]
     assert (one["metrics"]["judged"], one["counts"]["judged"]) == (pytest.approx(3 / 6, abs=1e-6), 6)
+
+
+@pytest.mark.parametrize("broken", ["traces/standard-q12.json", "judgements.jsonl"])
+async def test_a_folder_that_cannot_be_used_is_one_sentence(folder: Folder, broken: str) -> None:
+    """And the requests that are under way end with it: no connection stays open behind the sentence."""
+    path = folder.path / broken
+    path.unlink(missing_ok=True)
+    path.mkdir()
+    with server() as judge:
+        judge.fault = Fault(kind="slow", seconds=0.1, on=CHATS)
+        with pytest.raises(EvaluationError, match=rf"{path.name} cannot be read"):
+            await heard(folder, judge)
+        assert await until(lambda: judge.open_connections == 0)

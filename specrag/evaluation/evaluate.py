@@ -90,8 +90,10 @@ async def evaluate(
     for system in plan.systems:  # before any weights are loaded
         system.under(parts.settings)
     with closing(Folder(path)) as folder:
+        if panel is not None and restart:  # the old runs are not removed for a judge that does not answer
+            await panel.check()
         folder.begin(plan.document(parts.tools.environment, parts.tools.config()), restart=restart)
-        if panel is not None and not panel.is_done(plan, folder):
+        if panel is not None and not restart and not panel.is_done(plan, folder):
             await panel.check()
         runner = Runner(
             tools=parts.tools,

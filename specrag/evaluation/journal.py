@@ -16,24 +16,35 @@ T = TypeVar("T")
 
 
 def append(path: Path, row: Mapping[str, Any]) -> None:
-    """Put a row on the disk."""
+    """Put a row on the disk.
+
+    Raises:
+        EvaluationError: it cannot be written.
+    """
     text = json.dumps(row, ensure_ascii=False).encode("utf-8", "replace") + b"\n"
-    with path.open("ab") as file:
-        file.write(text)
-        file.flush()
-        os.fsync(file.fileno())
+    try:
+        with path.open("ab") as file:
+            file.write(text)
+            file.flush()
+            os.fsync(file.fileno())
+    except OSError as error:
+        raise EvaluationError(f"{path} cannot be written: {error.strerror or error}.") from error
 
 
 def read(path: Path, kind: type[T], what: str) -> Iterator[T]:
     """The rows that were written whole, each made into a `kind`; none where there is no file.
 
     Raises:
-        EvaluationError: a row is none of this kind; `what` is what it should be, for the sentence.
+        EvaluationError: the file cannot be read, or a row is none of this kind; `what` is what it should be,
+            for the sentence.
     """
-    data = path.read_bytes() if path.exists() else b""
-    whole = data.rfind(b"\n") + 1
-    if whole < len(data):
-        os.truncate(path, whole)
+    try:
+        data = path.read_bytes() if path.exists() else b""
+        whole = data.rfind(b"\n") + 1
+        if whole < len(data):
+            os.truncate(path, whole)
+    except OSError as error:
+        raise EvaluationError(f"{path} cannot be read: {error.strerror or error}.") from error
     for number, text in enumerate(data[:whole].splitlines(), 1):
         try:
             yield kind(**json.loads(text))

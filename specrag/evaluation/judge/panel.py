@@ -101,12 +101,20 @@ class Panel:
         )
 
     async def hear(self, plan: Plan, folder: Folder) -> Ruling:
-        """Judge the finished runs of a plan. Being cancelled leaves all that was judged."""
+        """Judge the finished runs of a plan. Being cancelled leaves all that was judged.
+
+        Raises:
+            EvaluationError: the folder cannot be read or written.
+        """
         hearing = _Hearing(self.examiners, folder, Book(folder.path, self._model), self.heard, self.chat)
         hearing.take(plan)
+        working = [asyncio.ensure_future(hearing.work()) for _ in range(AT_ONCE)]
         try:
-            await asyncio.gather(*(hearing.work() for _ in range(AT_ONCE)))
+            await asyncio.gather(*working)
         finally:
+            for one in working:
+                one.cancel()
+            await asyncio.gather(*working, return_exceptions=True)
             await self.chat.aclose()
         return hearing.ruling
 
