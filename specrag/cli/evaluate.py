@@ -1,7 +1,6 @@
 """`specrag eval`: pipelines side by side on files of questions, and a report that says what is shown."""
 
 import asyncio
-import json
 import sys
 import tempfile
 from collections.abc import Iterator, Sequence
@@ -11,7 +10,7 @@ from typing import Annotated, Any
 
 import typer
 
-from specrag.cli.common import friendly, print_json
+from specrag.cli.common import check_places, friendly, put_out
 from specrag.cli.judge import panel_of
 from specrag.config import Settings, load_settings
 from specrag.errors import UsageError
@@ -78,8 +77,7 @@ def evaluate_command(  # noqa: PLR0917 - typer passes every one by name
     with friendly():
         settings = load_settings(judge_url=judge, judge=judge_model)
         panel = panel_of(settings, ragas=with_ragas)
-        for path in (json_out, markdown_out):
-            _check_place(path)
+        check_places(json_out, markdown_out)
         datasets = _datasets(data, form)
         systems = systems_of(pipelines)
         for system in systems:
@@ -91,7 +89,7 @@ def evaluate_command(  # noqa: PLR0917 - typer passes every one by name
                 datasets=datasets, systems=systems, settings=settings, seed=seed, limit=limit, corpus=corpus
             )
             report = _report(parts, plan, folder, kept=out is not None, restart=restart, panel=panel)
-        _put_out(report, json_out, markdown_out)
+        put_out(report, markdown(report), json_out, markdown_out)
         _check_any(report)
         _check_judge(report, kept=out is not None)
 
@@ -207,31 +205,6 @@ def _left(seconds: float | None) -> str:
     if seconds < _MINUTE_S:
         return f"; {seconds:.0f} s left"
     return f"; {seconds / _MINUTE_S:.0f} min left"
-
-
-def _put_out(report: dict[str, Any], json_out: Path | None, markdown_out: Path | None) -> None:
-    text = markdown(report)
-    if json_out == Path("-"):
-        print_json(report)
-    else:
-        typer.echo(text)
-    if json_out is not None and json_out != Path("-"):
-        _write(json_out, json.dumps(report, ensure_ascii=False, indent=2) + "\n")
-    if markdown_out is not None:
-        _write(markdown_out, text)
-
-
-def _check_place(path: Path | None) -> None:
-    """Said before hours of computing and not after them."""
-    if path is not None and (path.is_dir() or not path.absolute().parent.is_dir()):
-        raise UsageError(f"{path} cannot be written: it is a folder, or the folder of it does not exist.")
-
-
-def _write(path: Path, text: str) -> None:
-    try:
-        path.write_text(text, encoding="utf-8", errors="replace")
-    except OSError as error:
-        raise EvaluationError(f"{path} cannot be written: {error.strerror or error}.") from error
 
 
 def _check_any(report: dict[str, Any]) -> None:
