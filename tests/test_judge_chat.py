@@ -1,5 +1,6 @@
 """The conversation with a judge that fails in every way a server can."""
 
+import asyncio
 import time
 from typing import Any
 
@@ -9,9 +10,10 @@ from specrag.evaluation.judge.answers import AnswerExaminer
 from specrag.evaluation.judge.panel import Panel
 from specrag.evaluation.problems import EvaluationError
 from specrag.models.server.faults import Fault as Problem
+from tests.fake_server.engine import Refused
 from tests.fake_server.faults import Fault
 from tests.fake_server.server import FakeServer
-from tests.judge_rig import CHATS, KEY, chat, raw, reply, server
+from tests.judge_rig import CHATS, KEY, MODEL, chat, raw, reply, server
 
 ASKED = [{"role": "user", "content": "{}"}]
 
@@ -133,6 +135,32 @@ async def test_options_that_a_model_refuses_are_left_out() -> None:
             assert (await talk.say(ASKED, most_tokens=9)).text == "CORRECT"
             assert talk.temperature is None
     assert judge.seen[-1].body == {"model": "toy-judge", "messages": ASKED, "max_completion_tokens": 9}
+
+
+def newer(body: dict[str, Any]) -> object:
+    """A model that refuses both options."""
+    if "max_tokens" in body:
+        raise Refused("Unsupported parameter: use 'max_completion_tokens' instead.", "max_tokens")
+    if "temperature" in body:
+        raise Refused("Unsupported value: 'temperature' does not support 0.", "temperature")
+    return reply("CORRECT")
+
+
+async def test_requests_that_were_under_way_learn_from_the_refusal_of_another() -> None:
+    """Eight are asked at once: of those that are refused after the first none may be lost."""
+    with raw(newer) as judge:
+        async with chat(judge) as talk:
+            found = await asyncio.gather(*(talk.say(ASKED, most_tokens=9) for _ in range(8)))
+    assert [(one.text, one.temperature) for one in found] == [("CORRECT", None)] * 8
+
+
+async def test_a_key_in_escapes_is_not_kept() -> None:
+    """A server that repeats our key, which JSON writes otherwise than it is, would put it into files."""
+    key = 'sk-"41c9'
+    with FakeServer(lambda text: {}, model=MODEL, key=key, chat=lambda body: reply(key, model=key)) as judge:
+        async with chat(judge, key=key) as talk:
+            found = await talk.say(ASKED, most_tokens=9)
+    assert (found.text, found.model) == ("…", "…")
 
 
 async def check(judge: FakeServer) -> None:

@@ -5,6 +5,7 @@ import json
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -13,6 +14,7 @@ from specrag.evaluation.judge.answers import AnswerExaminer
 from specrag.evaluation.judge.panel import AT_ONCE, Panel
 from specrag.evaluation.markdown import markdown
 from specrag.evaluation.problems import EvaluationError
+from tests.fake_server.engine import Refused
 from tests.fake_server.faults import Fault
 from tests.fake_server.server import until
 from tests.judge_rig import (
@@ -32,6 +34,7 @@ from tests.judge_rig import (
     raw,
     reply,
     server,
+    shown,
 )
 
 RUNS = 12
@@ -84,7 +87,7 @@ async def test_a_judge_that_finds_all_right_earns_no_trust(folder: Folder) -> No
         _, report = await heard(folder, judge)
     assert report["pipelines"]["drafter"]["metrics"]["judged"] == 1.0
     kappa = report["judge"]["agreement"]["kappa"]
-    assert (kappa["mean"], kappa["clear"]) == (0.0, False)
+    assert (kappa["mean"], kappa["luck_p"], kappa["clear"]) == (0.0, 1.0, False)
     text = markdown(report)
     assert "## The judge" in text
     assert "so no agreement beyond luck is shown." in text
@@ -178,6 +181,44 @@ async def test_a_judge_that_goes_away_leaves_what_it_said(folder: Folder) -> Non
     assert opinions(folder.path)[: len(kept)] == kept
     assert judge.requests[CHATS] == ASKED - 2
     assert report["judge"]["agreement"]["n"] == RUNS
+
+
+async def test_an_account_without_money_is_no_fault_of_the_answers(folder: Folder) -> None:
+    """Taken for unread, they would never be asked again, and the rest of the report would be empty for good."""
+    with server() as judge:
+        judge.fault = Fault(kind="status", status=402, message="Insufficient credits", skip=2, on=CHATS)
+        ruling, report = await heard(folder, judge)
+        assert "refused the request (status 402: Insufficient credits); mend that" in ruling.problem
+        assert report["judge"]["marks"]["judged"]["unread"] == 0
+        judge.fault = None
+        ruling, report = await heard(folder, judge)
+    assert (ruling.problem, report["judge"]["agreement"]["n"]) == ("", RUNS)
+
+
+async def test_a_run_whose_trace_is_gone_has_failed(folder: Folder) -> None:
+    """As for the score: of a question that nothing answers it would else be called rightly declined."""
+    (folder.path / "traces" / f"standard-{QUESTIONS[-1].id}.json").unlink()
+    with server() as judge:
+        ruling, report = await heard(folder, judge)
+    assert ruling.marks((DATA.name, QUESTIONS[-1].id, "standard")) == {"judged": 0.0}
+    assert report["judge"]["agreement"]["n"] == RUNS - 1
+    assert len(opinions(folder.path)) == RUNS - 1
+
+
+async def test_the_temperature_is_that_of_the_judgements(folder: Folder) -> None:
+    """A later call that asks nothing knows no better than the file what the model refused."""
+
+    def newer(body: dict[str, Any]) -> object:
+        if "temperature" in body:
+            raise Refused("Unsupported value: 'temperature'.", "temperature")
+        return reply(contains(shown(body)))
+
+    with raw(newer) as judge:
+        _, first = await heard(folder, judge)
+        _, again = await heard(folder, judge)
+    assert first["judge"]["marks"]["judged"]["unread"] == 0
+    assert (first["judge"]["temperature"], again["judge"]["temperature"]) == (None, None)
+    assert "at its own temperature" in markdown(again)
 
 
 async def test_a_refused_key_is_tried_once_for_each_that_asks(folder: Folder) -> None:

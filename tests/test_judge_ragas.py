@@ -79,7 +79,19 @@ async def test_half_of_what_is_said_is_borne_out() -> None:
 
 @needs_ragas
 @pytest.mark.parametrize(
-    "text", ["", "1", "{}", '{"statements": 7}', "Sure! Here it is.", "[" * 50_000, '{"statements": []}']
+    "text",
+    [
+        "",
+        "1",
+        "{}",
+        '{"statements": 7}',
+        "Sure! Here it is.",
+        "[" * 50_000,
+        f"```{' ' * 99_000}x",
+        "`" * 5,
+        '{"statements": []}',
+        '{"statements": ["\\ud800"]}',
+    ],
 )
 async def test_a_reply_of_another_form_is_unread(text: str) -> None:
     """It must neither count as unfaithful nor end the evaluation."""

@@ -1,11 +1,12 @@
 """What a judge is shown, what its reply counts, and how far it agrees with the counted score, by hand."""
 
 import json
+import math
 from dataclasses import replace
 
 import pytest
 
-from specrag.evaluation.judge.agreement import Pair, agreement
+from specrag.evaluation.judge.agreement import Pair, agreement, fisher
 from specrag.evaluation.judge.answers import rules, shown, verdict, worth
 from specrag.evaluation.judge.case import Case
 from specrag.evaluation.judge.words import trust_words
@@ -34,6 +35,9 @@ NONE = replace(SHORT, answers=())
         ("<think>CORRECT", None),
         ("?" * 5_000_000, None),
         ("{" * 100_000, None),
+        ("<think>" * 14_000, None),
+        (f"Well{' ' * 99_000}no", None),
+        ("CORRECT <think>or INCORRECT?</think>", None),
     ],
 )
 def test_a_reply_is_one_word_first_or_nothing(reply: str, word: str | None) -> None:
@@ -117,8 +121,40 @@ def test_answers_to_one_question_are_drawn_together() -> None:
     assert found.kappa.high - found.kappa.low > 0.5
 
 
+@pytest.mark.parametrize(
+    ("counts", "p"),
+    [
+        ((3, 0, 0, 3), 2 / math.comb(6, 3)),
+        ((19, 0, 0, 1), 2 / 20),
+        ((3, 1, 1, 3), 2 * (16 + 1) / math.comb(8, 4)),
+        ((0, 5, 5, 0), 1.0),
+        ((0, 0, 0, 0), 1.0),
+        ((2000, 0, 0, 2000), 0.0),
+    ],
+)
+def test_luck_by_hand(counts: tuple[int, int, int, int], p: float) -> None:
+    assert fisher(*counts) == pytest.approx(p, abs=1e-9)
+
+
+def test_one_answer_in_twenty_is_no_proof() -> None:
+    """Where it is drawn kappa is 1, where it is not kappa has no value: an interval of no width above 0."""
+    found = agreement(pairs(19, 0, 0, 1))
+    assert found.kappa is not None
+    assert found.kappa.low == pytest.approx(1.0)
+    assert not found.clear
+    assert agreement(pairs(10, 0, 0, 10)).clear
+    assert not agreement(pairs(0, 10, 10, 0)).clear
+
+
+def test_many_systems_on_one_question_are_no_proof() -> None:
+    """Nor are fifty answers to three questions fifty."""
+    one = [Pair(question="q", judged=at % 2 == 0, scored=at % 2 == 0) for at in range(50)]
+    three = [replace(pair, question=f"q{at % 3}") for at, pair in enumerate(one)]
+    assert [agreement(some).clear for some in (one, three)] == [False, False]
+
+
 def test_words_say_no_more_than_is_shown() -> None:
-    """A kappa of 0.3 whose interval holds 0 must not read as trust."""
-    low = {"n": 9, "share": 0.6, "kappa": {"mean": 0.3, "low": -0.2, "high": 0.8}}
+    """A kappa that luck may have made must not read as trust."""
+    low = {"n": 9, "share": 0.6, "kappa": {"mean": 0.3, "low": 0.1, "high": 0.8, "clear": False}}
     assert trust_words(low).endswith("so no agreement beyond luck is shown.")
     assert "no value" in trust_words({"n": 3, "share": 1.0, "kappa": None})

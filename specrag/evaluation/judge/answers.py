@@ -88,6 +88,7 @@ class AnswerExaminer:
             answered_as=said.model,
             prompt_tokens=said.prompt_tokens,
             completion_tokens=said.completion_tokens,
+            temperature=said.temperature,
         )
 
     async def trial(self) -> Finding:

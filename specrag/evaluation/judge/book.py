@@ -25,6 +25,7 @@ class Opinion:
     answered_as: str = ""
     prompt_tokens: int | None = None
     completion_tokens: int | None = None
+    temperature: float | None = None
     again: bool = False
     """Whether another run had given the same answer, so that this one cost nothing."""
 

@@ -34,6 +34,8 @@ class Finding:
     prompt_tokens: int | None = None
     """None where the server does not count."""
     completion_tokens: int | None = None
+    temperature: float | None = None
+    """What was asked for; None if the model refuses to be told one."""
 
 
 class Examiner(Protocol):
@@ -71,7 +73,7 @@ class Examiner(Protocol):
         ...
 
 
-def case_of(question: Question, trace: Trace | None) -> Case:
+def case_of(question: Question, trace: Trace) -> Case:
     """The case of a finished run."""
-    passages = () if trace is None else tuple(passage.text for passage in trace.passages)
+    passages = tuple(passage.text for passage in trace.passages)
     return Case(question=question, answer=said(trace).strip(), passages=passages)

@@ -8,7 +8,7 @@ import asyncio
 import itertools
 import random
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Final
 
 from specrag.models.server.access import Access
@@ -34,6 +34,8 @@ class Said:
     """What the server calls the model, often with its version; empty if it does not tell."""
     prompt_tokens: int | None = None
     completion_tokens: int | None = None
+    temperature: float | None = None
+    """What was asked for; None if the model refuses to be told one."""
 
 
 class Chat:
@@ -71,10 +73,11 @@ class Chat:
             url = self.access.urls[(turn + tried) % len(self.access.urls)]
             tried += 1
             body = {"model": self.access.model, "messages": list(messages), **self._options}
+            body[self._limit] = most_tokens
             try:
-                return await self._once(url, {**body, self._limit: most_tokens})
+                return await self._once(url, body)
             except Fault as fault:
-                if self._adapted(fault):
+                if self._adapted(fault, body):
                     continue
                 if not fault.passing or tried >= _FEW_TRIES.get(fault.kind, _TRIES):
                     raise
@@ -82,7 +85,14 @@ class Chat:
 
     def sentence(self, fault: Fault) -> str:
         """A fault for a person."""
+        if fault.kind == "rejected":
+            said = f"The judge's server {fault.url} refused the request ({fault.detail})"
+            return self.masked(f"{said}; mend that, or choose another with --judge and --judge-model.")
         return sentence(fault, self.access)
+
+    def masked(self, text: str) -> str:
+        """Text without our own key, which a server may send in JSON's escapes, past the mask of `Http`."""
+        return text.replace(self.access.key, "…") if self.access.key else text
 
     async def aclose(self) -> None:
         """Close the connections."""
@@ -91,18 +101,26 @@ class Chat:
     async def _once(self, url: str, body: Mapping[str, Any]) -> Said:
         try:
             async with asyncio.timeout(self._longest_s):
-                return said(await self._http.post(url, _PATH, body), url)
+                reply = said(await self._http.post(url, _PATH, body), url)
         except TimeoutError as error:
             raise Fault("silent", url, f"{self._longest_s:g} s") from error
+        text, model = self.masked(reply.text), self.masked(reply.model)[:_NAME_CHARACTERS]
+        return replace(reply, text=text, model=model, temperature=body.get("temperature"))
 
-    def _adapted(self, fault: Fault) -> bool:
-        """Whether the refusal was of an option, which is then not sent again."""
+    def _adapted(self, fault: Fault, sent: Mapping[str, Any]) -> bool:
+        """Whether the refusal was of an option that was sent, which is then not sent again.
+
+        Others that were under way with it are refused too, and come here after it was taken back.
+        """
         if fault.kind != "rejected":
             return False
-        if "max_completion_tokens" in fault.detail and self._limit == "max_tokens":
+        if "max_completion_tokens" in fault.detail and "max_tokens" in sent:
             self._limit = "max_completion_tokens"
             return True
-        return "temperature" in fault.detail and self._options.pop("temperature", None) is not None
+        if "temperature" in fault.detail and "temperature" in sent:
+            self._options.pop("temperature", None)
+            return True
+        return False
 
     def _pause(self, tried: int, fault: Fault) -> float:
         """Longer each time, and not the same for all that wait."""
@@ -125,7 +143,7 @@ def said(answer: Any, url: str) -> Said:
     counts = usage if isinstance(usage, Mapping) else {}
     return Said(
         text=text if isinstance(text, str) else "",
-        model=model[:_NAME_CHARACTERS] if isinstance(model, str) else "",
+        model=model if isinstance(model, str) else "",
         prompt_tokens=_count(counts.get("prompt_tokens")),
         completion_tokens=_count(counts.get("completion_tokens")),
     )

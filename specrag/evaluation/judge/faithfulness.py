@@ -9,7 +9,6 @@ import importlib.metadata
 import json
 import math
 import os
-import re
 from typing import Any, Final
 
 from pydantic import BaseModel, ValidationError
@@ -17,14 +16,13 @@ from pydantic import BaseModel, ValidationError
 from specrag.errors import UsageError
 from specrag.evaluation.judge.case import Case, Finding
 from specrag.evaluation.judge.chat import Chat, Said
-from specrag.evaluation.judge.replies import beginning, spoken
+from specrag.evaluation.judge.replies import beginning, spoken, unfenced
 from specrag.text import is_abstention
 
 _MOST_TOKENS: Final = 4096
 """Every statement is repeated with a reason."""
 _LONGEST: Final = 8_000
 """Characters of an answer, and of a passage."""
-_FENCED: Final = re.compile(r"```(?:json)?\s*(.*?)```", re.DOTALL)
 
 
 class Unread(Exception):
@@ -88,10 +86,8 @@ class _Model:
         """The reply to a prompt, as the value that the package wants."""
         reply = await self._chat.say([{"role": "user", "content": prompt}], most_tokens=_MOST_TOKENS)
         self._replies.append(reply)
-        text = spoken(reply.text)
-        fenced = _FENCED.fullmatch(text)
         try:
-            return response_model.model_validate_json(fenced.group(1) if fenced else text)
+            return response_model.model_validate_json(unfenced(spoken(reply.text)))
         except ValidationError as error:
             raise Unread(beginning(reply.text)) from error
 
@@ -103,6 +99,7 @@ class _Model:
             answered_as=next((said.model for said in self._replies if said.model), ""),
             prompt_tokens=_sum([said.prompt_tokens for said in self._replies]),
             completion_tokens=_sum([said.completion_tokens for said in self._replies]),
+            temperature=self._chat.temperature,
         )
 
 

@@ -17,6 +17,7 @@ from specrag.evaluation.judge.answers import WORDS, AnswerExaminer
 from specrag.evaluation.judge.book import Book, Opinion, digest
 from specrag.evaluation.judge.case import Case, Examiner, Finding, case_of
 from specrag.evaluation.judge.chat import Chat
+from specrag.evaluation.judge.replies import beginning
 from specrag.evaluation.plan import Plan
 from specrag.evaluation.problems import EvaluationError
 from specrag.evaluation.questions import Question
@@ -28,8 +29,9 @@ _IN_A_ROW: Final = 3
 """So many failures without a success between them end it."""
 _HOPELESS: Final = ("refused", "no_model")
 """What only a person can mend."""
-_OF_THE_CASE: Final = ("too_long", "rejected")
-"""What a server has against one case and not against others: a filter, or a text beyond its context."""
+_OF_THE_CASE: Final = frozenset({400, 413, 422})
+"""Statuses with which a server refuses one case and not others: a filter, a text that is too long. Where
+money has run out (402) or a path is gone (404) no case is at fault."""
 
 Key: TypeAlias = tuple[str, str, str]
 """File, question and system of a run."""
@@ -170,17 +172,26 @@ class _Hearing:
             if self.ruling.problem:
                 self.ruling.unheard[job.examiner.mark, job.key[2]] += 1
                 continue
-            try:
-                opinion = await self._opinion(job)
-                self.ruling.opinions.setdefault(job.key, {})[job.examiner.mark] = opinion
-                self._in_a_row = 0
-            except Fault as fault:
-                self._missed(job, fault)
+            trace = self._folder.trace(job.line)
+            if trace is None:  # the score counts it as failed as well
+                self._note_failed(job.examiner, job.key)
+            else:
+                await self._judge(job, case_of(job.question, trace))
             self._done += 1
             self._heard(self._done, self._total, self._left_s)
 
-    async def _opinion(self, job: _Job) -> Opinion:
-        case, by, run = case_of(job.question, self._folder.trace(job.line)), job.examiner.by, job.line.run_id
+    async def _judge(self, job: _Job, case: Case) -> None:
+        try:
+            opinion = await self._opinion(job, case)
+        except Fault as fault:
+            self._missed(job, fault)
+        else:
+            self.ruling.opinions.setdefault(job.key, {})[job.examiner.mark] = opinion
+            if opinion.asked and not opinion.again:  # what needed no request does not show that one succeeds
+                self._in_a_row = 0
+
+    async def _opinion(self, job: _Job, case: Case) -> Opinion:
+        by, run = job.examiner.by, job.line.run_id
         question = job.examiner.asks(case)
         if question is None:
             free = Finding(value=job.examiner.unasked(case), prompt_tokens=0, completion_tokens=0)
@@ -196,9 +207,9 @@ class _Hearing:
         try:
             return await examiner.examine(case)
         except Fault as fault:
-            if fault.kind not in _OF_THE_CASE:
+            if fault.kind != "too_long" and fault.status not in _OF_THE_CASE:
                 raise
-            return Finding(value=None, reply=fault.detail)
+            return Finding(value=None, reply=beginning(self._chat.masked(fault.detail)))
 
     def _missed(self, job: _Job, fault: Fault) -> None:
         self.ruling.unheard[job.examiner.mark, job.key[2]] += 1

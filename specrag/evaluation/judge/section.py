@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from specrag.evaluation.document import interval
+from specrag.evaluation.bootstrap import Estimate
 from specrag.evaluation.judge.agreement import Agreement, Pair, agreement
 from specrag.evaluation.judge.answers import AnswerExaminer, counts
 from specrag.evaluation.judge.book import Opinion
@@ -31,7 +31,7 @@ def section(plan: Plan, outcomes: Sequence[Outcome], ruling: Ruling, chat: Chat)
         "model": chat.access.model,
         "answered_as": sorted({one.answered_as for one in every if one.answered_as}),
         "servers": list(chat.access.urls),
-        "temperature": chat.temperature,
+        "temperature": _temperature(every, chat),
         "problem": ruling.problem,
         "tokens": _tokens(every),
         "agreement": _agreement([pair for _, pair in pairs], plan.seed),
@@ -53,6 +53,12 @@ def section(plan: Plan, outcomes: Sequence[Outcome], ruling: Ruling, chat: Chat)
     }
 
 
+def _temperature(every: Sequence[Opinion], chat: Chat) -> float | None:
+    """At which all was judged; None if some of it was not told one. What was judged before may differ."""
+    found = {one.temperature for one in every if one.value is not None} or {chat.temperature}
+    return next(iter(found)) if len(found) == 1 else None
+
+
 def _key(one: Outcome) -> Key:
     return (one.dataset, one.question, one.system)
 
@@ -72,7 +78,7 @@ def _pairs(plan: Plan, outcomes: Sequence[Outcome], ruling: Ruling) -> list[tupl
 
 
 def _agreement(pairs: Sequence[Pair], seed: int) -> dict[str, Any]:
-    found: Agreement = agreement(pairs, seed=seed)
+    found = agreement(pairs, seed=seed)
     return {
         "n": found.n,
         "share": None if found.share is None else round(found.share, 6),
@@ -80,8 +86,14 @@ def _agreement(pairs: Sequence[Pair], seed: int) -> dict[str, Any]:
         "judge_only": found.judge_only,
         "score_only": found.score_only,
         "both_wrong": found.neither,
-        "kappa": None if found.kappa is None else interval(found.kappa),
+        "kappa": None if found.kappa is None else _kappa(found.kappa, found),
     }
+
+
+def _kappa(value: Estimate, found: Agreement) -> dict[str, Any]:
+    numbers = {"mean": value.mean, "low": value.low, "high": value.high, "luck_p": found.luck_p}
+    rounded = {name: round(number, 6) for name, number in numbers.items()}
+    return {**rounded, "n": value.n, "clear": found.clear}
 
 
 def _of(ruling: Ruling, mark: str, system: str) -> list[Opinion]:

@@ -10,7 +10,8 @@ _NOTES: Final = """\
 passages do not answer, where it finds the answer declines. A run that failed scores 0 and is not judged. A
 reply that cannot be read counts as unread and not as wrong. Agreement is between the judge's verdict and a
 `score` that counts as right; kappa takes off what luck alone would give: 1 is full agreement, 0 is luck. It
-does not say which of the two is right: where they differ, look at the answers.
+is called shown where its interval lies above 0 and Fisher's exact test, over no more answers than questions,
+gives 5 % or less. It does not say which of the two is right: where they differ, look at the answers.
 """
 _RAGAS: Final = """\
 `faithfulness` is that of RAGAS: the share of an answer's statements that the passages bear out, as the judge
@@ -43,7 +44,7 @@ def trust_words(one: Mapping[str, Any]) -> str:
         f"Over {one['n']} answers judge and score agree on {one['share']:.0%}; "
         f"kappa is {mean:.3f} ({low:.3f} to {high:.3f})"
     )
-    if low > 0:
+    if one["kappa"]["clear"]:
         return f"{said}."
     return f"{said}, so no agreement beyond luck is shown."
 
