@@ -3,6 +3,7 @@
 import importlib.util
 import json
 import os
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -97,6 +98,19 @@ async def test_a_reply_of_another_form_is_unread(text: str) -> None:
     """It must neither count as unfaithful nor end the evaluation."""
     with raw(lambda body: reply(text)) as judge:
         assert (await found(judge)).value is None
+
+
+@needs_ragas
+async def test_half_a_character_ends_nothing() -> None:
+    """JSON can hold half of an emoji, and a file of questions is from anywhere; a request cannot."""
+    half = "\ud83d"
+    case = Case(
+        question=replace(CASE.question, question=f"How heavy{half}?"),
+        answer=f"3 kg{half}",
+        passages=(half,),
+    )
+    with raw(lambda body: reply(statements(body, 1, 0))) as judge:
+        assert (await found(judge, case)).value == 0.5
 
 
 @needs_ragas

@@ -22,7 +22,7 @@ from specrag.text import is_abstention
 _MOST_TOKENS: Final = 4096
 """Every statement is repeated with a reason."""
 _LONGEST: Final = 8_000
-"""Characters of an answer, and of a passage."""
+"""Characters of each text."""
 
 
 class Unread(Exception):
@@ -65,9 +65,9 @@ class FaithfulnessExaminer:
         model = _Model(self._chat)
         try:
             found = await self._metric(llm=model).ascore(
-                user_input=case.question.asked,
-                response=case.answer[:_LONGEST],
-                retrieved_contexts=[passage[:_LONGEST] for passage in case.passages],
+                user_input=_sent(case.question.asked),
+                response=_sent(case.answer),
+                retrieved_contexts=[_sent(passage) for passage in case.passages],
             )
         except Unread as error:
             return model.finding(None, reply=str(error))
@@ -116,6 +116,11 @@ def _metric() -> Any:
         ) from error
     InstructorBaseRagasLLM.register(_Model)
     return Faithfulness
+
+
+def _sent(text: str) -> str:
+    """A text as it is shown: bounded, and without the lone surrogates that no request can hold."""
+    return text[:_LONGEST].encode("utf-8", "replace").decode()
 
 
 def _sum(counts: list[int | None]) -> int | None:
