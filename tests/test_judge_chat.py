@@ -163,6 +163,17 @@ async def test_a_key_in_escapes_is_not_kept() -> None:
     assert (found.text, found.model) == ("…", "…")
 
 
+async def test_what_a_server_says_does_not_steer_the_terminal() -> None:
+    with server() as judge:
+        judge.fault = Fault(kind="status", status=402, message="\x1b]0;mine\x07 \x1b[2Jpay", on=CHATS)
+        async with chat(judge) as talk:
+            with pytest.raises(Problem) as caught:
+                await talk.say(ASKED, most_tokens=9)
+            said = talk.sentence(caught.value)
+    assert said.isprintable()
+    assert "pay); mend that, or choose another with --judge and --judge-model." in said
+
+
 async def check(judge: FakeServer) -> None:
     async with chat(judge) as talk:
         await Panel(talk, [AnswerExaminer(talk)]).check()

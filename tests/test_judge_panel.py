@@ -152,15 +152,22 @@ async def test_a_reply_that_cannot_be_read_is_not_wrong(folder: Folder) -> None:
 
 
 async def test_a_filter_that_refuses_one_text_stops_nothing(folder: Folder) -> None:
-    """A 400 for one case is that case's: it is unread, and all others are judged."""
+    """A 400 for one case is that case's: it is unread, all others are judged, and it is asked about again.
+
+    Some servers say 400 where the account is empty: whoever has paid wants no answer left out for good.
+    """
     with server() as judge:
         judge.fault = Fault(kind="status", status=400, message="A filter refused it.", times=1, on=CHATS)
         ruling, report = await heard(folder, judge)
-    assert ruling.problem == ""
-    refused = [line for line in opinions(folder.path) if "A filter refused it" in line["reply"]]
-    assert refused
-    assert all(line["value"] is None for line in refused)
-    assert report["judge"]["marks"]["judged"]["unheard"] == 0
+        assert ruling.problem == ""
+        refused = [one for of_run in ruling.opinions.values() for one in of_run.values() if one.value is None]
+        assert ["A filter refused it" in one.reply for one in refused] == [True]
+        assert report["judge"]["marks"]["judged"]["unheard"] == 0
+        assert report["judge"]["marks"]["judged"]["unread"] == 1
+        assert len(opinions(folder.path)) == RUNS - 1
+        _, again = await heard(folder, judge)
+    assert again["judge"]["marks"]["judged"]["unread"] == 0
+    assert len(opinions(folder.path)) == RUNS
 
 
 async def test_a_judge_that_goes_away_leaves_what_it_said(folder: Folder) -> None:

@@ -58,9 +58,13 @@ class Book:
         """What it said when it was asked the same."""
         return self._by_question.get((self._model, by, asked)) if asked else None
 
+    def opinion(self, run: str, by: str, asked: str, finding: Finding) -> Opinion:
+        """A finding as a judgement, which is not kept."""
+        return Opinion(run=run, model=self._model, by=by, asked=asked, **asdict(finding))
+
     def keep(self, run: str, by: str, asked: str, finding: Finding) -> Opinion:
         """Put a judgement on the disk."""
-        return self._add(Opinion(run=run, model=self._model, by=by, asked=asked, **asdict(finding)))
+        return self._add(self.opinion(run, by, asked, finding))
 
     def repeat(self, run: str, opinion: Opinion) -> Opinion:
         """The same of another run, at no cost."""

@@ -84,11 +84,12 @@ class Chat:
                 await asyncio.sleep(self._pause(tried, fault))
 
     def sentence(self, fault: Fault) -> str:
-        """A fault for a person."""
+        """A fault for a person, on one line of a terminal, which the server's own words must not steer."""
+        text = sentence(fault, self.access)
         if fault.kind == "rejected":
             said = f"The judge's server {fault.url} refused the request ({fault.detail})"
-            return self.masked(f"{said}; mend that, or choose another with --judge and --judge-model.")
-        return sentence(fault, self.access)
+            text = self.masked(f"{said}; mend that, or choose another with --judge and --judge-model.")
+        return "".join(sign for sign in text if sign.isprintable())
 
     def masked(self, text: str) -> str:
         """Text without our own key, which a server may send in JSON's escapes, past the mask of `Http`."""

@@ -201,15 +201,15 @@ class _Hearing:
             same = self._book.same(by, asked)
             if same is not None:
                 return self._book.repeat(run, same)
-            return self._book.keep(run, by, asked, await self._found(job.examiner, case))
-
-    async def _found(self, examiner: Examiner, case: Case) -> Finding:
-        try:
-            return await examiner.examine(case)
-        except Fault as fault:
-            if fault.kind != "too_long" and fault.status not in _OF_THE_CASE:
-                raise
-            return Finding(value=None, reply=beginning(self._chat.masked(fault.detail)))
+            try:
+                finding = await job.examiner.examine(case)
+            except Fault as fault:
+                if fault.kind != "too_long" and fault.status not in _OF_THE_CASE:
+                    raise
+                # not kept: it cost nothing, and a server's 400 may mean the account after all
+                refused = Finding(value=None, reply=beginning(self._chat.masked(fault.detail)))
+                return self._book.opinion(run, by, asked, refused)
+            return self._book.keep(run, by, asked, finding)
 
     def _missed(self, job: _Job, fault: Fault) -> None:
         self.ruling.unheard[job.examiner.mark, job.key[2]] += 1

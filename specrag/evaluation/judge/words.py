@@ -9,9 +9,10 @@ _NOTES: Final = """\
 `judged` is 1 where the judge finds that an answer says what an accepted one says; of a question that the
 passages do not answer, where it finds the answer declines. A run that failed scores 0 and is not judged. A
 reply that cannot be read counts as unread and not as wrong. Agreement is between the judge's verdict and a
-`score` that counts as right; kappa takes off what luck alone would give: 1 is full agreement, 0 is luck. It
-is called shown where its interval lies above 0 and Fisher's exact test, over no more answers than questions,
-gives 5 % or less. It does not say which of the two is right: where they differ, look at the answers.
+`score` that counts as right; kappa takes off what luck alone would give: 1 is full agreement, 0 is luck.
+Agreement beyond luck is called shown where the interval lies above 0 and Fisher's exact test, over no more
+answers than questions, gives 5 % or less. It does not say which of the two is right: where they differ, look
+at the answers.
 """
 _RAGAS: Final = """\
 `faithfulness` is that of RAGAS: the share of an answer's statements that the passages bear out, as the judge
