@@ -123,6 +123,11 @@ class Settings(BaseSettings):
     verifier_url: str = Field("", description="The same for the verifier.")
     verifier_key: SecretStr | None = None
     verifier_tokenizer: str = ""
+    judge: str = Field("", description="Name under which the model that judges answers in `eval` is served.")
+    judge_url: str = Field(
+        "", description="Base URLs of its servers, with commas between; empty judges none."
+    )
+    judge_key: SecretStr | None = Field(default=None, description="Key that these servers want.")
     server_ca: Path | None = Field(
         default=None, description="File of the authority that signed the servers' certificates."
     )

@@ -16,8 +16,8 @@ _LOADED: Final = frozenset({
     "max_unpacked_mb", "max_archive_files", "max_waiting_files", "read_timeout_s", "read_memory_mb", "ocr",
     "keep_originals", "access", "login", "visitor_days", "max_collections", "reranker",
     "drafter_url", "drafter_key", "drafter_tokenizer", "verifier_url", "verifier_key", "verifier_tokenizer",
-    "server_ca", "connect_timeout_s", "stall_timeout_s", "max_runs", "max_imported_mb",
-    "max_question_characters", "otlp_endpoint", "otlp_headers", "otlp_texts", "mcp",
+    "judge", "judge_url", "judge_key", "server_ca", "connect_timeout_s", "stall_timeout_s", "max_runs",
+    "max_imported_mb", "max_question_characters", "otlp_endpoint", "otlp_headers", "otlp_texts", "mcp",
     "chroma_url", "chroma_tenant", "chroma_database", "chroma_token", "chroma_timeout_s",
 })  # fmt: skip
 """Settings that weights, servers, store or queue were built from."""

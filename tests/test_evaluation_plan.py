@@ -93,9 +93,13 @@ async def test_code_that_answers_follow_from_is_part_of_the_plan(tmp_path: Path)
         ("ingest/chunks/searchable.py", True),
         ("models/engine.py", True),
         ("retrieval/bm25.py", True),
-        *((f"evaluation/{name}.py", False) for name in ("markdown", "words", "bootstrap", "judging")),
+        *(
+            (f"evaluation/{name}.py", False)
+            for name in ("markdown", "words", "cells", "bootstrap", "judging")
+        ),
         *((name, False) for name in ("ui/page.py", "cli/ask.py", "tracing/store.py", "library/shelves.py")),
         ("evaluation/latency/bench.py", False),
+        ("evaluation/judge/answers.py", False),
     ],
 )
 def test_code_is_all_that_an_answer_follows_from(package: Path, file: str, decides: bool) -> None:

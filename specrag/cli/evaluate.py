@@ -11,6 +11,7 @@ from typing import Annotated, Any
 import typer
 
 from specrag.cli.common import check_places, friendly, put_out
+from specrag.cli.judge import panel_of
 from specrag.config import Settings, load_settings
 from specrag.errors import UsageError
 from specrag.evaluation.converters import Format
@@ -18,6 +19,7 @@ from specrag.evaluation.corpus import CorpusName
 from specrag.evaluation.datasets import read_questions
 from specrag.evaluation.evaluate import EvaluationParts, evaluate
 from specrag.evaluation.folder import CORPUS
+from specrag.evaluation.judge.panel import Panel
 from specrag.evaluation.markdown import markdown
 from specrag.evaluation.plan import Plan
 from specrag.evaluation.problems import EvaluationError
@@ -54,6 +56,16 @@ def evaluate_command(  # noqa: PLR0917 - typer passes every one by name
     with_ablations: Annotated[
         bool, typer.Option("--ablations", help="Add the paper's ablations of the speculative pipeline.")
     ] = False,
+    judge: Annotated[
+        str | None,
+        typer.Option(help="Address of an OpenAI-compatible server whose model judges the answers."),
+    ] = None,
+    judge_model: Annotated[
+        str | None, typer.Option(help="Name of that model; its key comes from SPECRAG_JUDGE_KEY.")
+    ] = None,
+    with_ragas: Annotated[
+        bool, typer.Option("--ragas", help="Also RAGAS' faithfulness, asked of the judge.")
+    ] = False,
     json_out: Annotated[
         Path | None, typer.Option("--json", help="File for the report as JSON; - prints it instead.")
     ] = None,
@@ -63,7 +75,8 @@ def evaluate_command(  # noqa: PLR0917 - typer passes every one by name
 ) -> None:
     """Compare pipelines on questions with known answers."""
     with friendly():
-        settings = load_settings()
+        settings = load_settings(judge_url=judge, judge=judge_model)
+        panel = panel_of(settings, ragas=with_ragas)
         check_places(json_out, markdown_out)
         datasets = _datasets(data, form)
         systems = systems_of(pipelines)
@@ -75,9 +88,10 @@ def evaluate_command(  # noqa: PLR0917 - typer passes every one by name
             plan = Plan(
                 datasets=datasets, systems=systems, settings=settings, seed=seed, limit=limit, corpus=corpus
             )
-            report = _report(parts, plan, folder, kept=out is not None, restart=restart)
+            report = _report(parts, plan, folder, kept=out is not None, restart=restart, panel=panel)
         put_out(report, markdown(report), json_out, markdown_out)
         _check_any(report)
+        _check_judge(report, kept=out is not None)
 
 
 def _datasets(data: Sequence[Path], form: Format | None) -> tuple[Dataset, ...]:
@@ -119,8 +133,18 @@ def _parts(settings: Settings, folder: Path, corpus: CorpusName) -> Iterator[Eva
             made.close()
 
 
-def _report(parts: EvaluationParts, plan: Plan, folder: Path, *, kept: bool, restart: bool) -> dict[str, Any]:
+def _report(
+    parts: EvaluationParts,
+    plan: Plan,
+    folder: Path,
+    *,
+    kept: bool,
+    restart: bool,
+    panel: Panel | None,
+) -> dict[str, Any]:
     teller = _Teller(folder if kept else None)
+    if panel is not None:
+        panel.heard = teller.judged
     try:
         return asyncio.run(
             evaluate(
@@ -129,6 +153,7 @@ def _report(parts: EvaluationParts, plan: Plan, folder: Path, *, kept: bool, res
                 folder,
                 command=("python", "-m", "specrag", *sys.argv[1:]),
                 restart=restart,
+                panel=panel,
                 tell=teller.ran,
                 indexed=teller.indexed,
             )
@@ -160,6 +185,10 @@ class _Teller:
         """So many passages of the open corpus are in."""
         say(f"indexed {done} of {total} passages")
 
+    def judged(self, done: int, total: int, left_s: float | None) -> None:
+        """So many runs are judged."""
+        say(f"judged {done} of {total}{_left(left_s)}")
+
     @property
     def farewell(self) -> str:
         """What becomes of an evaluation that is stopped."""
@@ -184,3 +213,11 @@ def _check_any(report: dict[str, Any]) -> None:
     if all(len(one["failed"]) == one["n"] for one in found):
         first = next(fault["error"] for one in found for fault in one["failed"])
         raise EvaluationError(f"All runs failed, so nothing is shown. The first: {first}")
+
+
+def _check_judge(report: dict[str, Any], *, kept: bool) -> None:
+    """The report is out by now; that a part of it is missing must not go unnoticed by a script."""
+    problem = report.get("judge", {}).get("problem")
+    if problem:
+        again = "the same command goes on" if kept else "with --out the same command would go on"
+        raise EvaluationError(f"Not everything was judged, and {again}. {problem}")

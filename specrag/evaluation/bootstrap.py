@@ -8,7 +8,7 @@ width. So a difference has to pass the sign test as well, which is exact for any
 """
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, Final, TypeAlias
@@ -78,6 +78,34 @@ def sign_test(values: Sequence[float]) -> float:
         for k in range(fewer + 1)
     ]
     return min(1.0, 2 * math.fsum(ways))
+
+
+def estimate_of(
+    columns: Sequence[Sequence[float]],
+    figure: Callable[[Numbers], Numbers],
+    *,
+    seed: int = 0,
+    draws: int = DRAWS,
+) -> Estimate | None:
+    """A figure that follows from the means of several values of each question, with its interval.
+
+    Args:
+        columns: one for each value, all of the questions in the same order.
+        figure: from the means, (values, draws), to the figure of each draw; NaN where it has none.
+        seed: of the draws.
+        draws: how many.
+    """
+    data = np.asarray(columns, dtype=np.float64)
+    if not data.size:
+        return None
+    whole = float(figure(data.mean(axis=1, keepdims=True))[0])
+    drawn = figure(np.stack([_means(column, seed=seed, draws=draws) for column in data]))
+    known = drawn[np.isfinite(drawn)]
+    if not np.isfinite(whole) or not len(known):
+        return None
+    tail = (1 - LEVEL) / 2
+    low, high = np.quantile(known, [tail, 1 - tail])
+    return Estimate(mean=whole, low=float(low), high=float(high), n=data.shape[1])
 
 
 def _means(data: Numbers, *, seed: int, draws: int) -> Numbers:

@@ -18,7 +18,9 @@ from specrag.evaluation.systems import System
 
 SCHEMA: Final = "specrag.eval/1"
 _DIGITS: Final = 6
-COMPARED: Final = ("score", "exact_match", "f1", "citation_precision", "citation_recall")
+COMPARED: Final = (
+    *("score", "judged", "exact_match", "f1", "citation_precision", "citation_recall", "faithfulness"),
+)
 """Metrics whose difference to another system is given."""
 
 

@@ -15,6 +15,8 @@ from specrag.config import Settings, model_name
 from specrag.evaluation.corpus import OPEN, Corpus, GivenCorpus, OpenCorpus
 from specrag.evaluation.document import Origin, document
 from specrag.evaluation.folder import Folder
+from specrag.evaluation.judge.panel import Panel
+from specrag.evaluation.judge.section import judged, section
 from specrag.evaluation.outcome import outcomes
 from specrag.evaluation.plan import Plan
 from specrag.evaluation.runner import Runner, Tell
@@ -71,22 +73,28 @@ async def evaluate(
     *,
     command: Sequence[str] = (),
     restart: bool = False,
+    panel: Panel | None = None,
     tell: Tell = lambda _: None,
     indexed: Callable[[int, int], None] = lambda _done, _total: None,
 ) -> dict[str, Any]:
     """Run what is not finished in the folder `path` and return the report (`specrag.eval/1`).
 
-    `tell` hears of each run, `indexed` how many passages of the open corpus are in.
+    A `panel` judges what was run. `tell` hears of each run, `indexed` how many passages of the open corpus
+    are in.
 
     Raises:
-        EvaluationError: the folder belongs to another plan or cannot be used.
+        EvaluationError: the folder belongs to another plan or cannot be used, or the judge does not answer.
         UsageError: a system's settings are wrong.
         ModelError: a model cannot be loaded.
     """
     for system in plan.systems:  # before any weights are loaded
         system.under(parts.settings)
     with closing(Folder(path)) as folder:
+        if panel is not None and restart:  # the old runs are not removed for a judge that does not answer
+            await panel.check()
         folder.begin(plan.document(parts.tools.environment, parts.tools.config()), restart=restart)
+        if panel is not None and not restart and not panel.is_done(plan, folder):
+            await panel.check()
         runner = Runner(
             tools=parts.tools,
             pipeline=parts.pipeline,
@@ -98,7 +106,12 @@ async def evaluate(
         )
         await runner.run()
         origin = Origin(command=command, environment=parts.tools.environment, config=parts.tools.config())
-        return document(plan, list(outcomes(plan, folder)), origin)
+        found = list(outcomes(plan, folder))
+        if panel is None:
+            return document(plan, found, origin)
+        ruling = await panel.hear(plan, folder)
+        found = judged(found, ruling)
+        return document(plan, found, origin) | {"judge": section(plan, found, ruling, panel.chat)}
 
 
 def _corpus(

@@ -9,7 +9,7 @@ of questions may be added, but not to an open corpus, in which every question lo
 import json
 import os
 import shutil
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Final, Literal
@@ -17,12 +17,15 @@ from typing import Any, Final, Literal
 from filelock import FileLock, Timeout
 
 from specrag.errors import SpecragError
+from specrag.evaluation.journal import append, read
 from specrag.evaluation.problems import EvaluationError
 from specrag.tracing.codec import from_json, to_json
 from specrag.tracing.trace import Trace
 
 PLAN: Final = "plan.json"
 LINES: Final = "results.jsonl"
+OPINIONS: Final = "judgements.jsonl"
+"""What a judge said of the runs; `judge.book` reads and writes it."""
 TRACES: Final = "traces"
 CORPUS: Final = "chroma"
 _LOCK: Final = "evaluation.lock"
@@ -103,7 +106,7 @@ class Folder:
         Raises:
             EvaluationError: a line cannot be read.
         """
-        last = {line.key: line for line in self._lines()}
+        last = {line.key: line for line in read(self.path / LINES, Line, "finished run")}
         self.finished = {key: line for key, line in last.items() if line.status == "done"}
 
     def keep(self, line: Line, trace: Trace | None) -> None:
@@ -114,15 +117,7 @@ class Folder:
         """
         if trace is not None:
             _write(self.path / TRACES / f"{line.run_id}.json", to_json(trace))
-        text = json.dumps(asdict(line), ensure_ascii=False).encode("utf-8", "replace") + b"\n"
-        path = self.path / LINES
-        try:
-            with path.open("ab") as file:
-                file.write(text)
-                file.flush()
-                os.fsync(file.fileno())
-        except OSError as error:
-            raise EvaluationError(f"{path} cannot be written: {error.strerror or error}.") from error
+        append(self.path / LINES, asdict(line))
         self.finished[line.key] = line
 
     def trace(self, line: Line) -> Trace | None:
@@ -177,25 +172,10 @@ class Folder:
                     f"{_shown(found[2])}; choose another folder with --out, or remove them with --restart."
                 )
 
-    def _lines(self) -> Iterator[Line]:
-        """The lines that were written whole; a torn one at the end is cut off, so that the next is none."""
-        path = self.path / LINES
-        data = path.read_bytes() if path.exists() else b""
-        whole = data.rfind(b"\n") + 1
-        if whole < len(data):
-            os.truncate(path, whole)
-        for number, text in enumerate(data[:whole].splitlines(), 1):
-            try:
-                yield Line(**json.loads(text))
-            except (ValueError, TypeError) as error:
-                raise EvaluationError(
-                    f"{path}, line {number}: it is no finished run; use --restart."
-                ) from error
-
     def _clear(self, *, corpus: bool) -> None:
         """Remove the runs, and with `corpus` the collection; one that is open is its owner's to empty."""
         try:
-            for name in (PLAN, LINES):
+            for name in (PLAN, LINES, OPINIONS):
                 (self.path / name).unlink(missing_ok=True)
             for trace in (self.path / TRACES).glob("*.json"):
                 trace.unlink()

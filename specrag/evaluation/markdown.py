@@ -4,13 +4,17 @@ Words are made from the numbers and say no more than the intervals allow: what i
 clear, and what makes things worse is called worse.
 """
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
+from specrag.evaluation.cells import code, number, plain, table
+from specrag.evaluation.judge.words import judge_words
 from specrag.evaluation.words import NOTES, choice_words, difference_words
 
 _METRICS: Final = {
     "score": "score",
+    "judged": "judged",
+    "faithfulness": "faithfulness",
     "exact_match": "exact match",
     "f1": "F1",
     "contained": "answer contained",
@@ -35,11 +39,12 @@ _MOST_FAILURES: Final = 20
 def markdown(report: Mapping[str, Any]) -> str:
     """The report of `document` in Markdown."""
     parts = [
-        f"# Evaluation: {_plain(report['dataset'])}",
+        f"# Evaluation: {plain(report['dataset'])}",
         _head(report),
         "## Answers",
         _table(report["pipelines"]),
         NOTES,
+        *judge_words(report.get("judge")),
         *_differences(report),
         *_by_dataset(report),
         "## Time and tokens",
@@ -53,7 +58,7 @@ def markdown(report: Mapping[str, Any]) -> str:
 def _head(report: Mapping[str, Any]) -> str:
     environment = report["environment"]
     models = ", ".join(
-        f"{role} {_plain(str(model.get('name', '?')))}"
+        f"{role} {plain(str(model.get('name', '?')))}"
         for role, model in environment.get("models", {}).items()
         if isinstance(model, Mapping)
     )
@@ -64,7 +69,7 @@ def _head(report: Mapping[str, Any]) -> str:
         f"- {left_out} questions without passages were left out" if left_out else "",
         "" if report["finished"] else "- not finished: the figures are of the runs so far",
         f"- models: {models}" if models else "",
-        f"- device: {_plain(str(environment.get('device', 'unknown')))}",
+        f"- device: {plain(str(environment.get('device', 'unknown')))}",
         f"- versions: {versions}" if versions else "",
         f"- command: `{report['command'].replace('`', '')}`",
     ]
@@ -75,7 +80,7 @@ def _table(pipelines: Mapping[str, Any]) -> str:
     there = [name for name in _METRICS if any(name in one["metrics"] for one in pipelines.values())]
     rows = (
         [
-            _code(name),
+            code(name),
             str(one["n"]),
             *(_estimate(one, metric) for metric in there),
             str(len(one["failed"])),
@@ -104,8 +109,8 @@ def _differences(report: Mapping[str, Any]) -> Iterator[str]:
         ["pipeline", "against", "metric", "difference", "n", "in words"],
         (
             [
-                _code(one["pipeline"]),
-                _code(one["against"]),
+                code(one["pipeline"]),
+                code(one["against"]),
                 _METRICS[one["metric"]],
                 _signed(one),
                 str(one["n"]),
@@ -124,12 +129,12 @@ def _by_dataset(report: Mapping[str, Any]) -> Iterator[str]:
     names = list(files)
     rows = (
         [
-            _code(system),
+            code(system),
             *(_estimate(files[name]["pipelines"][system], "score", n=files[name]["n"]) for name in names),
         ]
         for system in report["pipelines"]
     )
-    heads = [f"{_plain(name)} (n = {files[name]['n']})" for name in names]
+    heads = [f"{plain(name)} (n = {files[name]['n']})" for name in names]
     yield table(["pipeline", *heads], rows)
 
 
@@ -150,7 +155,7 @@ def _times(pipelines: Mapping[str, Any]) -> str:
             else ""
             for role in roles
         ]
-        return [_code(name), *spans, *spent]
+        return [code(name), *spans, *spent]
 
     return table(["pipeline", *heads, *tokens], (row(name, one) for name, one in pipelines.items()))
 
@@ -160,7 +165,7 @@ def _pipeline(name: str, one: Mapping[str, Any]) -> Iterator[str]:
     found = one.get("choices")
     if found is None:
         return
-    yield f"## What {_code(name)} chose from its drafts (n = {found['n']})"
+    yield f"## What {code(name)} chose from its drafts (n = {found['n']})"
     order = sorted(found["worth"], key=lambda choice: (choice != "selected", -found["worth"][choice]))
     yield table(
         ["choice", "score", "selected minus this"],
@@ -174,7 +179,7 @@ def _pipeline(name: str, one: Mapping[str, Any]) -> Iterator[str]:
     yield table(
         ["score", "AUC within a question", "AUC pooled", "questions with both", "drafts"],
         (
-            [score, _number(auc["within"]), _number(auc["pooled"]), str(auc["questions"]), str(auc["drafts"])]
+            [score, number(auc["within"]), number(auc["pooled"]), str(auc["questions"]), str(auc["drafts"])]
             for score, auc in found["auc"].items()
         ),
     )
@@ -184,15 +189,15 @@ def _pipeline(name: str, one: Mapping[str, Any]) -> Iterator[str]:
 def _calibration(found: Mapping[str, Any]) -> Iterator[str]:
     if not found["bins"]:
         return
-    yield f"Confidence beside the truth (expected calibration error {_number(found['error'])}):"
+    yield f"Confidence beside the truth (expected calibration error {number(found['error'])}):"
     yield table(
         ["confidence", "n", "mean confidence", "share right"],
         (
             [
                 f"{one['low']:.1f} to {one['high']:.1f}",
                 str(one["n"]),
-                _number(one["confidence"]),
-                _number(one["accuracy"]),
+                number(one["confidence"]),
+                number(one["accuracy"]),
             ]
             for one in found["bins"]
         ),
@@ -205,34 +210,12 @@ def _failures(pipelines: Mapping[str, Any]) -> Iterator[str]:
         return
     yield "## Failed"
     shown = [
-        f"- {_code(name)} {_plain(one['question'])}: {_plain(one['error'])}"
+        f"- {code(name)} {plain(one['question'])}: {plain(one['error'])}"
         for name, one in failed[:_MOST_FAILURES]
     ]
     more = len(failed) - len(shown)
     yield "\n".join([*shown, *([f"- and {more} more"] if more else [])])
 
 
-def table(heads: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
-    """A Markdown table."""
-    lines = [heads, ["---"] * len(heads), *rows]
-    return "\n".join(f"| {' | '.join(line)} |" for line in lines)
-
-
 def _signed(one: Mapping[str, Any] | None) -> str:
     return "" if one is None else f"{one['mean']:+.3f} ({one['low']:+.3f} to {one['high']:+.3f})"
-
-
-def _number(value: float | None) -> str:
-    return "" if value is None else f"{value:.3f}"
-
-
-def _plain(text: str) -> str:
-    """Text of a file or an error that stays one cell and brings no markup of its own."""
-    one_line = "".join(sign for sign in " ".join(text.split())[:200] if sign.isprintable())
-    return "".join(f"\\{sign}" if sign in "\\|<>[]*_" else sign for sign in one_line.replace("`", "'"))
-
-
-def _code(text: str) -> str:
-    """The same as code, in which only the end of the code and of the cell mean anything."""
-    one_line = "".join(sign for sign in " ".join(text.split())[:200] if sign.isprintable())
-    return f"`{one_line.replace('`', chr(39)).replace('|', chr(92) + '|')}`"

@@ -15,11 +15,11 @@ from specrag.evaluation.systems import System
 
 SCHEMA: Final = "specrag.eval-plan/1"
 _ROOT: Final = Path(__file__).resolve().parent.parent
-_ELSEWHERE: Final = ("ui", "cli", "tracing", "library", "vllm", "evaluation/latency")
+_ELSEWHERE: Final = ("ui", "cli", "tracing", "library", "vllm", "evaluation/judge", "evaluation/latency")
 """Folders that no answer of an evaluation follows from."""
 _REPORT: Final = frozenset({
-    "bootstrap", "choices", "document", "judging", "markdown", "metrics", "outcome", "ranking", "summary",
-    "words",
+    "bootstrap", "cells", "choices", "document", "judging", "markdown", "metrics", "outcome", "ranking",
+    "summary", "words",
 })  # fmt: skip
 """Files of the evaluation that look at finished runs only."""
 

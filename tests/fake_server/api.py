@@ -3,7 +3,7 @@
 import asyncio
 import itertools
 import json
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 
@@ -41,6 +41,8 @@ class Api:
     tokens_per_event: int
     keep_alive: bool
     """Whether comments come between the events, as proxies and newer servers send them."""
+    chat: Callable[[dict[str, Any]], object] | None = None
+    """From the body of a chat request to the JSON that answers it; None serves no chats."""
     plan: Plan = field(default_factory=Plan)
     running: int = 0
     """Prompts in work, as vLLM counts them."""
@@ -153,6 +155,8 @@ class Api:
                 await reply.json(200, {"prompt": self.toy.vocabulary.decode(ids)})
             case "POST", "/v1/completions":
                 await self._complete(Completion.model_validate(self._named(self._json(asked))), reply, fault)
+            case "POST", "/v1/chat/completions" if self.chat is not None:
+                await reply.json(200, self.chat(self._named(self._json(asked))))
             case _:
                 await reply.json(404, {"detail": "Not Found"})
 

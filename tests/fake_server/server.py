@@ -51,6 +51,7 @@ class FakeServer:
         read_s: float = 0.0,
         tokens_per_event: int = 1,
         keep_alive: bool = False,
+        chat: Callable[[dict[str, Any]], object] | None = None,
         tls: ssl.SSLContext | None = None,
     ) -> None:
         self.api = Api(
@@ -64,6 +65,7 @@ class FakeServer:
             tokenise_s=0.0,
             tokens_per_event=tokens_per_event,
             keep_alive=keep_alive,
+            chat=chat,
         )
         self.port = 0
         self.requests: Counter[str] = Counter()

@@ -4,8 +4,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 from specrag.evaluation.bootstrap import LEVEL
+from specrag.evaluation.cells import table
 from specrag.evaluation.latency.spread import FEWEST
-from specrag.evaluation.markdown import table
 from specrag.prices import cost_text
 
 _MILLION: Final = 1e6

@@ -2,11 +2,15 @@
 
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Literal, TypeAlias
 from urllib.parse import urlsplit
 
 from specrag.config import Settings
 from specrag.errors import UsageError
 from specrag.types import Role
+
+Whose: TypeAlias = Role | Literal["judge"]
+"""What the model behind the servers does: a role in a run, or judging the answers of an evaluation."""
 
 _VERSION = "/v1"
 """The path under which OpenAI-compatible servers answer; taken if an address has none."""
@@ -16,7 +20,7 @@ _VERSION = "/v1"
 class Access:
     """Addresses and keys of the servers that run one model. The key is in no representation of this."""
 
-    role: Role
+    role: Whose
     urls: tuple[str, ...]
     """Base URLs, without a slash at the end: "http://127.0.0.1:8001/v1"."""
     model: str | None = None
@@ -38,7 +42,7 @@ class Access:
         return f"SPECRAG_{self.role.upper()}"
 
 
-def access_of(settings: Settings, role: Role) -> Access | None:
+def access_of(settings: Settings, role: Whose) -> Access | None:
     """The servers of a role, or None where the model runs in this process.
 
     Raises:
@@ -60,14 +64,14 @@ def access_of(settings: Settings, role: Role) -> Access | None:
         model=getattr(settings, role),
         any_model=role not in settings.model_fields_set,
         key=key or None,
-        tokenizer=getattr(settings, f"{role}_tokenizer"),
+        tokenizer=getattr(settings, f"{role}_tokenizer", ""),
         ca=settings.server_ca,
         connect_timeout_s=settings.connect_timeout_s,
         stall_timeout_s=settings.stall_timeout_s,
     )
 
 
-def _base(url: str, role: Role) -> str:
+def _base(url: str, role: Whose) -> str:
     setting = f"SPECRAG_{role.upper()}_URL"
     try:
         parts = urlsplit(url)

@@ -40,6 +40,8 @@ class Fault(Exception):
     detail: str = ""
     retry_after_s: float | None = None
     """How long the server asks to be left alone."""
+    status: int | None = None
+    """Of the HTTP answer that refused the request, where that is all that is known."""
 
     @property
     def passing(self) -> bool:
@@ -78,7 +80,7 @@ def of_status(url: str, status: int, message: str, *, retry_after: str | None = 
         word in said.lower() for word in ("context length", "context_length")
     ):
         return Fault("too_long", url, said)
-    return Fault("rejected", url, detail)
+    return Fault("rejected", url, detail, status=status)
 
 
 _SENTENCES: dict[FaultKind, str] = {

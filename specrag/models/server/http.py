@@ -30,8 +30,10 @@ _DATA, _DONE = "data:", "[DONE]"
 class Http:
     """Sends requests to the servers of one role."""
 
-    def __init__(self, access: Access) -> None:
+    def __init__(self, access: Access, *, most_bytes: int | None = None) -> None:
+        """`most_bytes` is the longest answer that is read whole; None reads any."""
         self._access = access
+        self._most_bytes = most_bytes
         self._lock = threading.Lock()
         self._held: WeakKeyDictionary[asyncio.AbstractEventLoop, AsyncGenerator[httpx.AsyncClient]]
         self._held = WeakKeyDictionary()
@@ -118,10 +120,18 @@ class Http:
         try:
             async with client.stream(method, _address(url, path), json=body) as response:
                 await self._check(response, url)
-                text = self._masked((await response.aread()).decode("utf-8", "replace"))
+                text = await self._body(response, url)
         except (httpx.HTTPError, httpx.InvalidURL) as error:
             raise self._fault(error, url) from error
         return _parsed(text, url)
+
+    async def _body(self, response: "httpx.Response", url: str) -> str:
+        read = bytearray()
+        async for part in response.aiter_bytes():
+            read += part
+            if self._most_bytes is not None and len(read) > self._most_bytes:
+                raise Fault("malformed", url, f"more than {self._most_bytes:,} bytes")
+        return self._masked(read.decode("utf-8", "replace"))
 
     async def _client(self) -> "httpx.AsyncClient":
         loop = asyncio.get_running_loop()
@@ -149,7 +159,7 @@ class Http:
     async def _check(self, response: "httpx.Response", url: str) -> None:
         if response.status_code == HTTPStatus.OK:
             return
-        message = _message(self._masked((await response.aread()).decode("utf-8", "replace")))
+        message = _message(await self._body(response, url))
         retry_after = response.headers.get("retry-after")
         raise of_status(url, response.status_code, message, retry_after=retry_after)
 
