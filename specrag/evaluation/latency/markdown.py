@@ -5,7 +5,7 @@ from typing import Any, Final
 
 from specrag.prices import cost_text
 
-_MILLION: Final = 1e6
+MILLION: Final = 1e6
 _LONG: Final = 10_000
 """Milliseconds from which tenths of a second tell nothing."""
 
@@ -15,23 +15,24 @@ def markdown(found: Mapping[str, Any]) -> str:
     parts = [
         f"# Latency: {found['drafter']} drafts, {found['verifier']} verifies",
         found["label"],
-        _conditions(found),
+        conditions(found),
         _ways(found),
         found["ttft_means"],
-        _verdict(found),
+        verdict(found),
         "## Phases",
         _phases(found),
         *_floor(found["floor"]),
-        _energy(found["energy"]),
+        energy_words(found["energy"]),
         "## Cost of 1,000 questions",
         _costs(found["costs"]),
         *_sweep(found["sweep"]),
-        _place(found["environment"]),
+        place_words(found["environment"]),
     ]
     return "\n\n".join(parts) + "\n"
 
 
-def _conditions(found: Mapping[str, Any]) -> str:
+def conditions(found: Mapping[str, Any]) -> str:
+    """What was run, and how often."""
     lengths, models = found["lengths"], found["models"]
     sizes = models["size_ratio"]
     return (
@@ -48,7 +49,7 @@ def _ways(found: Mapping[str, Any]) -> str:
     ratio = found["ratio"]
     rows = []
     for key, title in (("ttft", "first token"), ("total", "whole answer")):
-        cells = [_ms_spread(found[way]["spread"][f"{key}_ms"]) for way in ("standard", "speculative")]
+        cells = [ms_spread(found[way]["spread"][f"{key}_ms"]) for way in ("standard", "speculative")]
         low, high = ratio[f"{key}_interval"]
         rows.append([title, *cells, f"**{ratio[key]:.2f}** ({low:.2f} to {high:.2f})"])
     return _table(
@@ -56,7 +57,7 @@ def _ways(found: Mapping[str, Any]) -> str:
     )
 
 
-def _verdict(found: Mapping[str, Any]) -> str:
+def verdict(found: Mapping[str, Any]) -> str:
     """What both ratios say, also where they say that it does not pay."""
     said = [_faster(found["ratio"][f"{key}_interval"]) for key in ("total", "ttft")]
     return f"At these sizes and lengths, to the whole answer {said[0]}; to its first token {said[1]}."
@@ -75,8 +76,8 @@ def _phases(found: Mapping[str, Any]) -> str:
             way,
             phase["name"],
             phase["role"] or "",
-            _ms_spread(phase["spread"]),
-            "" if phase["floor_ms"] is None else _ms(phase["floor_ms"]),
+            ms_spread(phase["spread"]),
+            "" if phase["floor_ms"] is None else ms(phase["floor_ms"]),
             "" if phase["times_floor"] is None else f"{phase['times_floor']:.1f}",
         ]
         for way in ("standard", "speculative")
@@ -98,7 +99,8 @@ def _floor(floor: Mapping[str, Any]) -> list[str]:
     return [said]
 
 
-def _energy(energy: Mapping[str, Any]) -> str:
+def energy_words(energy: Mapping[str, Any]) -> str:
+    """What a question took of the processor, as far as the system tells."""
     if energy["standard_j"] is None:
         return f"Energy: {energy['note']}"
     return (
@@ -132,7 +134,7 @@ def _sweep(sweep: Mapping[str, Any] | None) -> list[str]:
     rows = [
         [
             f"{point['size_ratio']:.1f}",
-            f"{point['parameters'] / _MILLION:,.0f} million",
+            f"{point['parameters'] / MILLION:,.0f} million",
             *(
                 f"{point[key]:.2f} ({point[f'{key}_interval'][0]:.2f} to {point[f'{key}_interval'][1]:.2f})"
                 for key in ("ttft", "total")
@@ -144,8 +146,8 @@ def _sweep(sweep: Mapping[str, Any] | None) -> list[str]:
     heads = ["verifier / drafter", "verifier", "ratio, first token", "ratio, whole answer", "by the floor"]
     even = sweep["break_even"]
     said = (
-        f"Break-even for the whole answer: {_even(even['total'])}; for the first token: "
-        f"{_even(even['ttft'])}. It is read off {even['method']}."
+        f"Break-even for the whole answer: {even_words(even['total'])}; for the first token: "
+        f"{even_words(even['ttft'])}. It is read off {even['method']}."
     )
     return [
         "## Where it begins to pay",
@@ -155,24 +157,27 @@ def _sweep(sweep: Mapping[str, Any] | None) -> list[str]:
     ]
 
 
-def _even(value: float | None) -> str:
+def even_words(value: float | None) -> str:
+    """Where the curve crosses 1."""
     return "none among these sizes" if value is None else f"{value:.1f} times the drafter's size"
 
 
-def _place(environment: Mapping[str, Any]) -> str:
+def place_words(environment: Mapping[str, Any]) -> str:
+    """The machine and the versions."""
     versions = ", ".join(f"{name} {number}" for name, number in environment["versions"].items())
     threads = f", {environment['threads']} threads" if environment["threads"] else ""
     return f"Measured on {environment['cores']} cores of {environment['processor']}{threads}; {versions}."
 
 
-def _ms_spread(spread: Mapping[str, float]) -> str:
-    """All three in one unit."""
+def ms_spread(spread: Mapping[str, float]) -> str:
+    """A median with its least and greatest, all in one unit."""
     long = spread["high"] >= _LONG
-    median, low, high = (_ms(spread[name], long=long) for name in ("median", "low", "high"))
+    median, low, high = (ms(spread[name], long=long) for name in ("median", "low", "high"))
     return f"{median} ({low} to {high})"
 
 
-def _ms(milliseconds: float, *, long: bool | None = None) -> str:
+def ms(milliseconds: float, *, long: bool | None = None) -> str:
+    """Milliseconds, or seconds where they are long enough."""
     if long or (long is None and milliseconds >= _LONG):
         return f"{milliseconds / 1000:.1f} s"
     return f"{milliseconds:,.0f} ms" if milliseconds >= 1 else f"{milliseconds:.1f} ms"
