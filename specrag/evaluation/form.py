@@ -57,7 +57,7 @@ class _Pipeline(_Estimates):
     metrics: Named
     latency: Spread
     usage: Annotated[dict[Text, Spread], Field(max_length=10, default_factory=dict)]
-    calibration: _Calibration = _Calibration()
+    calibration: _Calibration
     choices: _Choices | None = None
 
 
@@ -99,4 +99,4 @@ class Evaluation(Part):
     pipelines: Annotated[_Pipelines, Field(min_length=1)]
     differences: Annotated[list[_Compared], Field(max_length=1000, default_factory=list)]
     datasets: Annotated[dict[Text, _Dataset], Field(max_length=20, default_factory=dict)]
-    environment: _Environment = _Environment()
+    environment: _Environment

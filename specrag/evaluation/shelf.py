@@ -1,6 +1,6 @@
-"""Finished reports, kept so that the page can show the last ones: one JSON file each, the oldest go first.
+"""Finished reports, kept so that the page can show the last ones: a JSON file each, the oldest go first.
 
-A report that nobody in particular has made (by `eval` or `bench`) is everybody's; one that somebody has made
+A report that `eval` or `bench` has made is everybody's; one that somebody has made
 on a page with a login is theirs, which its name tells by a digest. A name is checked before it becomes a path.
 """
 

@@ -129,4 +129,4 @@ class Latency(Part):
     energy: _Energy = _Energy()
     costs: Annotated[list[_Cost], Field(max_length=100, default_factory=list)]
     sweep: _Sweep | None = None
-    environment: _Place = _Place()
+    environment: _Place
