@@ -7,6 +7,7 @@ from typing import Annotated, Any
 import typer
 
 from specrag.cli.common import friendly, print_json
+from specrag.cli.reports import html_of, keep_report
 from specrag.config import Settings, load_settings
 from specrag.errors import UsageError
 from specrag.prices import EXAMPLE, EXAMPLE_MACHINE, Prices, prices_from
@@ -55,13 +56,17 @@ def bench(  # noqa: PLR0917 - typer passes every one by name
         Path | None, typer.Option("--json", help="File for the JSON document; - prints it.")
     ] = None,
     as_markdown: Annotated[Path | None, typer.Option("--markdown", help="File for the tables.")] = None,
+    as_html: Annotated[
+        Path | None,
+        typer.Option("--html", help="File for one page with figures and tables, to open anywhere."),
+    ] = None,
 ) -> None:
     """Time standard and speculative RAG on this machine, with random weights in the shapes of real models."""
     from specrag.evaluation.latency.interleave import Plan
     from specrag.evaluation.latency.texts import Lengths
 
     with friendly():
-        for file in (as_json, as_markdown):
+        for file in (as_json, as_markdown, as_html):
             _insist_on_folder(file)
         settings = load_settings(
             drafter_url=server_drafter,
@@ -89,7 +94,10 @@ def bench(  # noqa: PLR0917 - typer passes every one by name
             found = _served(settings, plan, prices)
         else:
             found = _here(settings, plan, prices, drafter=drafter, verifier=verifier, sizes=sweep)
+        keep_report(settings, found)
     _told(found, as_json, as_markdown)
+    if as_html is not None:
+        as_html.write_text(html_of(found), encoding="utf-8", errors="replace")
 
 
 def _insist_on_folder(file: Path | None) -> None:

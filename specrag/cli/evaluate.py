@@ -12,6 +12,7 @@ from typing import Annotated, Any
 import typer
 
 from specrag.cli.common import friendly, print_json
+from specrag.cli.reports import html_of, keep_report
 from specrag.config import Settings, load_settings
 from specrag.errors import UsageError
 from specrag.evaluation.converters import Format
@@ -61,11 +62,15 @@ def evaluate_command(  # noqa: PLR0917 - typer passes every one by name
     markdown_out: Annotated[
         Path | None, typer.Option("--markdown", help="File for the tables, beside printing them.")
     ] = None,
+    html_out: Annotated[
+        Path | None,
+        typer.Option("--html", help="File for one page with figures and tables, to open anywhere."),
+    ] = None,
 ) -> None:
     """Compare pipelines on questions with known answers."""
     with friendly():
         settings = load_settings()
-        for path in (json_out, markdown_out):
+        for path in (json_out, markdown_out, html_out):
             _check_place(path)
         datasets = _datasets(data, form)
         systems = systems_of(pipelines)
@@ -78,7 +83,10 @@ def evaluate_command(  # noqa: PLR0917 - typer passes every one by name
                 datasets=datasets, systems=systems, settings=settings, seed=seed, limit=limit, corpus=corpus
             )
             report = _report(parts, plan, folder, kept=out is not None, restart=restart)
+        keep_report(settings, report)
         _put_out(report, json_out, markdown_out)
+        if html_out is not None:
+            _write(html_out, html_of(report))
         _check_any(report)
 
 

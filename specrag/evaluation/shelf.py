@@ -1,7 +1,7 @@
 """Finished reports, kept so that the page can show the last ones: a JSON file each, the oldest go first.
 
-A report that `eval` or `bench` has made is everybody's; one that somebody has made
-on a page with a login is theirs, which its name tells by a digest. A name is checked before it becomes a path.
+A report that `eval` or `bench` has made is everybody's; one that somebody has made on a page with a login is
+theirs, which its name tells by a digest. A name is checked before it becomes a path.
 """
 
 import hashlib

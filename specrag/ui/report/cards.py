@@ -1,0 +1,29 @@
+"""The HTML around the figures of a report."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from specrag.ui.markup import render
+from specrag.ui.report.parts import Part
+from specrag.ui.report.summary import command_of, facts_of, title_of
+
+
+def head(report: Mapping[str, Any], *, command: bool = True, focus: str = "") -> str:
+    """Title and conditions; a `command` names files of this machine, which are no stranger's."""
+    return render(
+        "report_head",
+        title=title_of(report),
+        facts=facts_of(report),
+        command=command_of(report) if command else "",
+        focus=focus,
+    )
+
+
+def words(part: Part) -> str:
+    """What stands above a figure."""
+    return render("report_words", part=part)
+
+
+def tables(part: Part) -> str:
+    """What stands beneath it; nothing where there is no table."""
+    return render("report_tables", part=part) if part.tables or part.notes else ""
