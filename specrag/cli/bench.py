@@ -95,9 +95,9 @@ def bench(  # noqa: PLR0917 - typer passes every one by name
         else:
             found = _here(settings, plan, prices, drafter=drafter, verifier=verifier, sizes=sweep)
         keep_report(settings, found)
+        if as_html is not None:
+            as_html.write_text(html_of(found), encoding="utf-8", errors="replace")
     _told(found, as_json, as_markdown)
-    if as_html is not None:
-        as_html.write_text(html_of(found), encoding="utf-8", errors="replace")
 
 
 def _insist_on_folder(file: Path | None) -> None:

@@ -83,11 +83,11 @@ def evaluate_command(  # noqa: PLR0917 - typer passes every one by name
                 datasets=datasets, systems=systems, settings=settings, seed=seed, limit=limit, corpus=corpus
             )
             report = _report(parts, plan, folder, kept=out is not None, restart=restart)
-        keep_report(settings, report)
         _put_out(report, json_out, markdown_out)
         if html_out is not None:
             _write(html_out, html_of(report))
         _check_any(report)
+        keep_report(settings, report)
 
 
 def _datasets(data: Sequence[Path], form: Format | None) -> tuple[Dataset, ...]:

@@ -9,7 +9,7 @@ from specrag.terminal import say
 
 
 def keep_report(settings: Settings, report: Mapping[str, Any]) -> None:
-    """Put a copy where the Evaluate tab looks; a home that cannot be written costs the copy and nothing else."""
+    """Put a copy where the Evaluate tab looks; a home that cannot be written costs only that."""
     from specrag.evaluation.shelf import Shelf
 
     try:

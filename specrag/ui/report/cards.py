@@ -1,6 +1,6 @@
 """The HTML around the figures of a report."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from specrag.ui.markup import render
@@ -27,3 +27,9 @@ def words(part: Part) -> str:
 def tables(part: Part) -> str:
     """What stands beneath it; nothing where there is no table."""
     return render("report_tables", part=part) if part.tables or part.notes else ""
+
+
+def rest(parts: Sequence[Part]) -> str:
+    """Parts without a figure, one after the other."""
+    shown = (f'<section class="sr-report-part">{words(part)}{tables(part)}</section>' for part in parts)
+    return f'<div class="sr-report">{"".join(shown)}</div>' if parts else ""

@@ -1,0 +1,258 @@
+"""What happens when a visitor does something in the Evaluate tab.
+
+Names of reports and files come from anywhere: the shelf checks the first, bounded readers the second. Who may
+start an evaluation is asked each time, since a hidden form stops nobody.
+"""
+
+import asyncio
+import itertools
+from collections import OrderedDict
+from collections.abc import AsyncGenerator
+from contextlib import aclosing
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final, TypeAlias
+
+import gradio as gr
+
+from specrag.config import Settings
+from specrag.errors import SpecragError, UsageError
+from specrag.evaluation.datasets import read_questions
+from specrag.evaluation.reading import MOST_BYTES as MOST_REPORT
+from specrag.evaluation.reading import Report, read_report
+from specrag.evaluation.sample_questions import sample_questions
+from specrag.evaluation.shelf import Shelf
+from specrag.evaluation.trials import MOST_BYTES, MOST_QUESTIONS, Trial, Trials, Wanted
+from specrag.startup import Startup
+from specrag.ui import evaluate_cards as cards
+from specrag.ui.acts import parse
+from specrag.ui.cards import notice
+from specrag.ui.report import cards as report_cards
+from specrag.ui.report.summary import parts_of
+from specrag.ui.who import visitor_of
+
+if TYPE_CHECKING:
+    from specrag.ui.tabs.evaluate import EvaluateTab
+
+Updates: TypeAlias = dict[Any, Any]
+SLOTS: Final = 5
+"""Parts with a figure that a report has at most."""
+SAMPLE: Final = "sample"
+FILE: Final = "file"
+TICK_S: Final = 0.5
+_OPEN: Final = "evaluate-open"
+_UPLOADED: Final = "uploaded"
+"""What stands for the name of a report that is not on the shelf."""
+_PAGES: Final = 1000
+
+
+def allowed(settings: Settings) -> bool:
+    """Whether those who open the page may start evaluations: not on one that is open to strangers."""
+    return settings.access != "visitor"
+
+
+class Events:
+    """The handlers."""
+
+    def __init__(self, startup: Startup, tab: "EvaluateTab") -> None:
+        self._startup = startup
+        self._tab = tab
+        self._shelf = Shelf(startup.settings.home)
+        self._turns = itertools.count(1)
+        self._latest: OrderedDict[str, int] = OrderedDict()
+        """What each open page follows; whatever it followed before ends by itself."""
+
+    @property
+    def outputs(self) -> list[Any]:
+        """What most events may write to."""
+        tab = self._tab
+        slots = (part for slot in tab.slots for part in (slot.box, slot.words, slot.plot, slot.tables))
+        controls = [tab.file, tab.go, tab.stop, tab.status, tab.message, tab.progress]
+        return [*controls, tab.kept, tab.head, *slots, tab.rest, tab.shown]
+
+    async def load(self, request: gr.Request) -> AsyncGenerator[Updates]:
+        """A page that comes back follows the evaluation that is under way."""
+        async with aclosing(self._follow(request)) as updates:
+            async for update in updates:
+                yield update
+
+    async def look(self, request: gr.Request, shown: object) -> Updates:
+        """The tab was opened: the newest report, unless one is on the page."""
+        owner = self._owner(request)
+        kept = await asyncio.to_thread(self._shelf.kept, owner)
+        name = shown if isinstance(shown, str) and shown else ""
+        if name or not kept:
+            return {self._tab.kept: cards.kept(kept, name)}
+        return await self._opened(request, kept[0].name, focus=False)
+
+    async def run(
+        self, request: gr.Request, source: object, file: object, chosen: object, limit: object
+    ) -> AsyncGenerator[Updates]:
+        """Start an evaluation and follow it."""
+        tab = self._tab
+        try:
+            await asyncio.to_thread(self._start, self._owner(request), source, file, chosen, limit)
+        except SpecragError as error:
+            yield {tab.message: notice("error", str(error)), tab.status: cards.status_line(str(error))}
+            return
+        yield {tab.file: None, tab.message: ""}
+        async with aclosing(self._follow(request)) as updates:
+            async for update in updates:
+                yield update
+
+    def stop(self, request: gr.Request) -> Updates:
+        """Stop the evaluation that is under way, if it is this visitor's."""
+        trials = self._trials
+        if trials is None or not allowed(self._startup.settings) or not trials.stop(self._owner(request)):
+            return {self._tab.status: gr.skip()}
+        return {self._tab.status: cards.status_line("The evaluation is being stopped.")}
+
+    async def act(self, request: gr.Request, text: object) -> Updates:
+        """Open one of the kept reports."""
+        act = parse(text)
+        if act is None or act.action != _OPEN:
+            return {self._tab.status: gr.skip()}
+        return await self._opened(request, act.id)
+
+    async def upload(self, request: gr.Request, file: object) -> Updates:
+        """Show a report from a file, on this page only."""
+        tab = self._tab
+        try:
+            report = await asyncio.to_thread(_read_upload, file)
+        except SpecragError as error:
+            return {tab.message: notice("error", str(error))}
+        said = notice("info", "The report of your file is shown on this page only; it is not kept.")
+        return {
+            **await asyncio.to_thread(self._drawn, report, focus=f"upload-{next(self._turns)}"),
+            tab.message: said,
+            tab.shown: _UPLOADED,
+            tab.kept: cards.kept(await asyncio.to_thread(self._shelf.kept, self._owner(request)), ""),
+        }
+
+    def _start(self, owner: str, source: object, file: object, chosen: object, limit: object) -> Trial:
+        path = Path(file) if source == FILE and isinstance(file, str) else None
+        try:
+            trials = self._trials
+            if not allowed(self._startup.settings):
+                raise UsageError(cards.NOT_HERE)
+            if trials is None:
+                raise UsageError("The program is still starting; evaluate again in a moment.")
+            most = int(limit) if isinstance(limit, int | float) and 1 <= limit <= MOST_QUESTIONS else 1
+            names = chosen if isinstance(chosen, list) else ()
+            if source != FILE:
+                dataset = sample_questions(self._startup.parts.store)
+                return trials.start(
+                    Wanted(dataset=dataset, pipelines=names, limit=most, corpus="open"), owner=owner
+                )
+            if path is None:
+                raise UsageError("Choose a file of questions first.")
+            if path.stat().st_size > MOST_BYTES:
+                raise UsageError(
+                    f"{path.name} is larger than {MOST_BYTES >> 20} MiB; use `specrag eval` for large sets."
+                )
+            return trials.start(
+                Wanted(dataset=read_questions(path), pipelines=names, limit=most), owner=owner
+            )
+        finally:
+            if path is not None:
+                path.unlink(missing_ok=True)
+
+    async def _follow(self, request: gr.Request) -> AsyncGenerator[Updates]:
+        """Updates until the evaluation that is under way has ended, then its report."""
+        tab, owner = self._tab, self._owner(request)
+        session, turn = str(request.session_hash), next(self._turns)
+        self._remember(session, turn)
+        sent: Updates = {}
+        begun = self._trials.newest if self._trials else None
+        if begun is None or begun.ended:
+            yield {tab.status: gr.skip()}  # gradio needs something to send
+            return
+        while (trial := self._trials.newest if self._trials else None) is not None:
+            if self._latest.get(session) != turn:
+                return
+            now = self._shown(trial, owner)
+            news = {key: value for key, value in now.items() if sent.get(key) != value}
+            yield news or {tab.status: gr.skip()}
+            sent |= now
+            if trial.ended or trial.number != begun.number:
+                break
+            await asyncio.sleep(TICK_S)
+        if trial is None or trial.owner != owner:
+            return
+        if trial.report:
+            yield await self._opened(request, trial.report)
+        if trial.error:
+            yield {tab.message: notice("error", trial.error)}
+
+    def _shown(self, trial: Trial, owner: str) -> Updates:
+        tab, mine = self._tab, trial.owner == owner
+        return {
+            tab.status: cards.status_line(cards.status(trial, mine=mine)),
+            tab.progress: cards.progress(trial, mine=mine),
+            tab.go: gr.update(interactive=trial.ended),
+            tab.stop: gr.update(interactive=mine and not trial.ended and trial.stage != "stopping"),
+        }
+
+    async def _opened(self, request: gr.Request, name: str, *, focus: bool = True) -> Updates:
+        tab, owner = self._tab, self._owner(request)
+        kept = await asyncio.to_thread(self._shelf.kept, owner)
+        try:
+            report = await asyncio.to_thread(self._shelf.load, name, owner)
+        except SpecragError as error:
+            return {tab.message: notice("error", str(error)), tab.kept: cards.kept(kept, "")}
+        wants = f"opened-{next(self._turns)}" if focus else ""
+        return {
+            **await asyncio.to_thread(self._drawn, report, focus=wants),
+            tab.message: "",
+            tab.shown: name,
+            tab.kept: cards.kept(kept, name),
+        }
+
+    def _drawn(self, report: Report, *, focus: str) -> Updates:
+        """A report in its places; places that it does not need are taken away."""
+        tab, parts = self._tab, parts_of(report)
+        figured = [part for part in parts if part.figure is not None]
+        others = [part for part in parts if part.figure is None]
+        command = self._startup.settings.access == "shared"
+        updates: Updates = {
+            tab.head: report_cards.head(report, command=command, focus=focus),
+            tab.rest: report_cards.rest(others),
+        }
+        for place, slot in enumerate(tab.slots):
+            if place < len(figured):
+                part = figured[place]
+                updates |= {
+                    slot.box: gr.update(visible=True),
+                    slot.words: report_cards.words(part),
+                    slot.plot: part.figure,
+                    slot.tables: report_cards.tables(part),
+                }
+            else:
+                updates |= {slot.box: gr.update(visible=False), slot.plot: None}
+        return updates
+
+    def _remember(self, session: str, turn: int) -> None:
+        self._latest[session] = turn
+        self._latest.move_to_end(session)
+        while len(self._latest) > _PAGES:
+            self._latest.popitem(last=False)
+
+    def _owner(self, request: gr.Request) -> str:
+        """Whose evaluations these are; empty where they are everybody's."""
+        return visitor_of(request, self._startup.settings).owner or ""
+
+    @property
+    def _trials(self) -> Trials | None:
+        """None until the program has started."""
+        return self._startup.parts.trials if self._startup.state.ready else None
+
+
+def _read_upload(file: object) -> Report:
+    """The report in a file that was sent, which is deleted at once: anybody could fetch it by its address."""
+    if not isinstance(file, str):
+        raise UsageError("Choose the file of a report.")
+    path = Path(file)
+    try:
+        with path.open("rb") as read:
+            return read_report(read.read(MOST_REPORT + 1))
+    finally:
+        path.unlink(missing_ok=True)
