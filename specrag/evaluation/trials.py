@@ -72,7 +72,7 @@ class Trials:
 
     def __init__(self, host: Parts, shelf: Shelf) -> None:
         self._host = host
-        self._shelf = shelf
+        self.shelf = shelf
         self._lock = threading.Lock()
         self._trial: Trial | None = None
         self._thread: threading.Thread | None = None
@@ -152,7 +152,7 @@ class Trials:
             with tempfile.TemporaryDirectory(prefix="specrag-trial-", ignore_cleanup_errors=True) as made:
                 stage, report = self._evaluated(plan, Path(made))
             if report is not None:
-                name = self._shelf.keep(report, owner=owner)
+                name = self.shelf.keep(report, owner=owner)
         except SpecragError as told:
             error = str(told)
         except Exception:  # noqa: BLE001 - a bug must not leave a trial that never ends

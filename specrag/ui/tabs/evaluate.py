@@ -14,7 +14,8 @@ from specrag.evaluation.trials import MOST_BYTES, MOST_QUESTIONS
 from specrag.startup import Startup
 from specrag.ui import evaluate_cards as cards
 from specrag.ui.cards import notice
-from specrag.ui.tabs.evaluate_events import FILE, SAMPLE, SLOTS, Events, allowed
+from specrag.ui.evaluating import allowed
+from specrag.ui.tabs.evaluate_events import FILE, SAMPLE, SLOTS, Events
 from specrag.ui.theme import CSS_PATH
 
 TAB: Final = "evaluate"

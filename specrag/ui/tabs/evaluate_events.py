@@ -14,16 +14,14 @@ from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 import gradio as gr
 
-from specrag.config import Settings
 from specrag.errors import SpecragError, UsageError
-from specrag.evaluation.datasets import read_questions
 from specrag.evaluation.reading import MOST_BYTES as MOST_REPORT
 from specrag.evaluation.reading import Report, read_report
-from specrag.evaluation.sample_questions import sample_questions
 from specrag.evaluation.shelf import Shelf
-from specrag.evaluation.trials import MOST_BYTES, MOST_QUESTIONS, Trial, Trials, Wanted
+from specrag.evaluation.trials import MOST_QUESTIONS, Trial, Trials
 from specrag.startup import Startup
 from specrag.ui import evaluate_cards as cards
+from specrag.ui import evaluating
 from specrag.ui.acts import parse
 from specrag.ui.cards import notice
 from specrag.ui.report import cards as report_cards
@@ -43,11 +41,6 @@ _OPEN: Final = "evaluate-open"
 _UPLOADED: Final = "uploaded"
 """What stands for the name of a report that is not on the shelf."""
 _PAGES: Final = 1000
-
-
-def allowed(settings: Settings) -> bool:
-    """Whether those who open the page may start evaluations: not on one that is open to strangers."""
-    return settings.access != "visitor"
 
 
 class Events:
@@ -90,7 +83,7 @@ class Events:
         """Start an evaluation and follow it."""
         tab = self._tab
         try:
-            await asyncio.to_thread(self._start, self._owner(request), source, file, chosen, limit)
+            await asyncio.to_thread(self._start, request, source, file, chosen, limit)
         except SpecragError as error:
             yield {tab.message: notice("error", str(error)), tab.status: cards.status_line(str(error))}
             return
@@ -101,8 +94,8 @@ class Events:
 
     def stop(self, request: gr.Request) -> Updates:
         """Stop the evaluation that is under way, if it is this visitor's."""
-        trials = self._trials
-        if trials is None or not allowed(self._startup.settings) or not trials.stop(self._owner(request)):
+        who = visitor_of(request, self._startup.settings)
+        if not (self._startup.state.ready and evaluating.stop(self._startup.parts, who)):
             return {self._tab.status: gr.skip()}
         return {self._tab.status: cards.status_line("The evaluation is being stopped.")}
 
@@ -128,30 +121,18 @@ class Events:
             tab.kept: cards.kept(await asyncio.to_thread(self._shelf.kept, self._owner(request)), ""),
         }
 
-    def _start(self, owner: str, source: object, file: object, chosen: object, limit: object) -> Trial:
+    def _start(
+        self, request: gr.Request, source: object, file: object, chosen: object, limit: object
+    ) -> None:
         path = Path(file) if source == FILE and isinstance(file, str) else None
         try:
-            trials = self._trials
-            if not allowed(self._startup.settings):
-                raise UsageError(cards.NOT_HERE)
-            if trials is None:
+            if not self._startup.state.ready:
                 raise UsageError("The program is still starting; evaluate again in a moment.")
-            most = int(limit) if isinstance(limit, int | float) and 1 <= limit <= MOST_QUESTIONS else 1
-            names = chosen if isinstance(chosen, list) else ()
-            if source != FILE:
-                dataset = sample_questions(self._startup.parts.store)
-                return trials.start(
-                    Wanted(dataset=dataset, pipelines=names, limit=most, corpus="open"), owner=owner
-                )
-            if path is None:
+            if source == FILE and path is None:
                 raise UsageError("Choose a file of questions first.")
-            if path.stat().st_size > MOST_BYTES:
-                raise UsageError(
-                    f"{path.name} is larger than {MOST_BYTES >> 20} MiB; use `specrag eval` for large sets."
-                )
-            return trials.start(
-                Wanted(dataset=read_questions(path), pipelines=names, limit=most), owner=owner
-            )
+            most = int(limit) if isinstance(limit, int | float) and 1 <= limit <= MOST_QUESTIONS else 1
+            who = visitor_of(request, self._startup.settings)
+            evaluating.start(self._startup.parts, who, path, chosen if isinstance(chosen, list) else (), most)
         finally:
             if path is not None:
                 path.unlink(missing_ok=True)
@@ -238,7 +219,7 @@ class Events:
 
     def _owner(self, request: gr.Request) -> str:
         """Whose evaluations these are; empty where they are everybody's."""
-        return visitor_of(request, self._startup.settings).owner or ""
+        return evaluating.owner_of(visitor_of(request, self._startup.settings))
 
     @property
     def _trials(self) -> Trials | None:
