@@ -15,10 +15,13 @@ from specrag.errors import UsageError
 from specrag.evaluation.questions import Dataset
 from specrag.evaluation.shelf import Shelf
 from specrag.evaluation.trials import Trial, Trials, Wanted
+from specrag.library.visitors import Visitor
 from specrag.models.base import Conversation, Line, Output
 from specrag.models.scripted import ScriptedModel
 from specrag.turnstile import Turnstile
+from specrag.ui.endpoints import evaluations
 from tests.evaluation_rig import DATA, write
+from tests.report_samples import evaluation
 from tests.toys import WordEmbedder
 
 PATIENCE_S = 30.0
@@ -187,6 +190,34 @@ def test_a_wrong_choice_is_refused(trials: Trials, pipelines: tuple[object, ...]
     with pytest.raises(UsageError, match=says):
         trials.start(Wanted(dataset=DATA, pipelines=pipelines, limit=3))
     assert trials.newest is None
+
+
+def test_strangers_start_nothing(tmp_path: Path, model: GatedModel) -> None:
+    """The form is not shown to them, which stops nobody; nor is a command line with its paths."""
+    settings = load_settings({}, home=tmp_path, access="visitor")
+    parts = Parts(settings, in_memory=True, drafter=model, verifier=model)
+    who = Visitor(id="1", owner="visitor:1")
+    with pytest.raises(UsageError, match="open to strangers"):
+        evaluations.evaluate(parts, who)
+    assert evaluations.stop_evaluation(parts, who) is False
+    assert evaluations.evaluation(parts, who) == {}
+    name = parts.trials.shelf.keep(evaluation())
+    assert [one["name"] for one in evaluations.reports(parts, who)] == [name]
+    assert evaluations.report(parts, who, name)["command"] == ""
+    parts.close()
+
+
+def test_a_program_sees_its_own_evaluation(host: Parts, trials: Trials) -> None:
+    host.__dict__["trials"] = trials
+    ada, bob = (Visitor(id=name, owner=f"user:{name}") for name in ("ada", "bob"))
+    trials.start(wanted("standard"), owner="user:ada")
+    ended(trials)
+    told = evaluations.evaluation(host, ada)
+    assert (told["stage"], told["done"]) == ("done", 3)
+    assert "owner" not in told
+    assert evaluations.report(host, ada, told["report"])["n"] == 3
+    assert evaluations.evaluation(host, bob) == {}
+    assert evaluations.reports(host, bob) == []
 
 
 def test_a_shelf_that_cannot_be_written_is_told(host: Parts, tmp_path: Path) -> None:

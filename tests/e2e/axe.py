@@ -119,6 +119,11 @@ def _documents(visitor: Visitor) -> None:
     expect(table).to_be_visible(timeout=PATIENCE_MS)
 
 
+def _evaluate(visitor: Visitor) -> None:
+    _tab(visitor, "Evaluate")
+    expect(visitor.page.locator("#sr-evaluate .js-plotly-plot").first).to_be_visible(timeout=PATIENCE_MS)
+
+
 def _tab(visitor: Visitor, name: str) -> None:
     visitor.page.get_by_role("tab", name=name, exact=True).click()
     expect(visitor.page.get_by_role("tab", name=name, exact=True)).to_have_attribute("aria-selected", "true")
@@ -136,5 +141,6 @@ STATES: Final[dict[str, Callable[[Visitor], None]]] = {
     **{f"opened, {part}": _detail(part) for part in ("Time", "Scores", "What if", "Map", "Prompts")},
     "compare": _compare,
     "documents": _documents,
+    "evaluate": _evaluate,
 }
 """Each begins where the one before it has ended."""

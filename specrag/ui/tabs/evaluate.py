@@ -44,7 +44,6 @@ class EvaluateTab:
     chosen: gr.CheckboxGroup
     limit: gr.Slider
     go: gr.Button
-    stop: gr.Button
     status: gr.HTML
     message: gr.HTML
     progress: gr.HTML
@@ -71,8 +70,6 @@ def build(startup: Startup) -> EvaluateTab:
                 gr.HTML(notice("info", cards.NOT_HERE), apply_default_css=False)
             with gr.Column(visible=open_here, elem_id="sr-trial-form"):
                 source, file, chosen, limit = _form()
-            with gr.Row(visible=open_here, elem_id="sr-trial-buttons"):
-                stop = gr.Button("Stop", elem_id="sr-trial-stop", interactive=False, scale=0, min_width=88)
                 go = gr.Button("Evaluate", variant="primary", elem_id="sr-trial-go", scale=0, min_width=104)
         status = gr.HTML(cards.status_line(""), elem_id="sr-evaluate-status", apply_default_css=False)
         message = gr.HTML(elem_id="sr-evaluate-message", apply_default_css=False)
@@ -96,7 +93,6 @@ def build(startup: Startup) -> EvaluateTab:
         chosen=chosen,
         limit=limit,
         go=go,
-        stop=stop,
         status=status,
         message=message,
         progress=progress,
@@ -163,6 +159,5 @@ def wire(page: gr.Blocks, tab: EvaluateTab, startup: Startup, act: gr.Textbox) -
     tab.place.select(events.look, [tab.shown], events.outputs, **quiet)
     page.load(events.load, None, events.outputs, **quiet)
     tab.go.click(events.run, tab.wanted, events.outputs, **quiet)
-    tab.stop.click(events.stop, None, [tab.status], **quiet)
     act.input(events.act, [act], events.outputs, trigger_mode="multiple", **quiet)
     tab.upload.upload(events.upload, [tab.upload], events.outputs, **quiet)

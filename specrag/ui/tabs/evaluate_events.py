@@ -37,7 +37,6 @@ SLOTS: Final = 5
 SAMPLE: Final = "sample"
 FILE: Final = "file"
 TICK_S: Final = 0.5
-_OPEN: Final = "evaluate-open"
 _UPLOADED: Final = "uploaded"
 """What stands for the name of a report that is not on the shelf."""
 _PAGES: Final = 1000
@@ -59,7 +58,7 @@ class Events:
         """What most events may write to."""
         tab = self._tab
         slots = (part for slot in tab.slots for part in (slot.box, slot.words, slot.plot, slot.tables))
-        controls = [tab.file, tab.go, tab.stop, tab.status, tab.message, tab.progress]
+        controls = [tab.file, tab.go, tab.status, tab.message, tab.progress]
         return [*controls, tab.kept, tab.head, *slots, tab.rest, tab.shown]
 
     async def load(self, request: gr.Request) -> AsyncGenerator[Updates]:
@@ -68,14 +67,17 @@ class Events:
             async for update in updates:
                 yield update
 
-    async def look(self, request: gr.Request, shown: object) -> Updates:
-        """The tab was opened: the newest report, unless one is on the page."""
-        owner = self._owner(request)
-        kept = await asyncio.to_thread(self._shelf.kept, owner)
+    async def look(self, request: gr.Request, shown: object) -> AsyncGenerator[Updates]:
+        """The tab was opened: the newest report, unless one is on the page, and what is under way."""
+        kept = await asyncio.to_thread(self._shelf.kept, self._owner(request))
         name = shown if isinstance(shown, str) and shown else ""
         if name or not kept:
-            return {self._tab.kept: cards.kept(kept, name)}
-        return await self._opened(request, kept[0].name, focus=False)
+            yield {self._tab.kept: cards.kept(kept, name)}
+        else:
+            yield await self._opened(request, kept[0].name, focus=False)
+        async with aclosing(self._follow(request)) as updates:
+            async for update in updates:
+                yield update
 
     async def run(
         self, request: gr.Request, source: object, file: object, chosen: object, limit: object
@@ -92,19 +94,23 @@ class Events:
             async for update in updates:
                 yield update
 
-    def stop(self, request: gr.Request) -> Updates:
-        """Stop the evaluation that is under way, if it is this visitor's."""
+    def _stop(self, request: gr.Request) -> Updates:
+        """Stop the evaluation that is under way, if it is this visitor's; whoever follows it sees its end."""
         who = visitor_of(request, self._startup.settings)
         if not (self._startup.state.ready and evaluating.stop(self._startup.parts, who)):
             return {self._tab.status: gr.skip()}
         return {self._tab.status: cards.status_line("The evaluation is being stopped.")}
 
     async def act(self, request: gr.Request, text: object) -> Updates:
-        """Open one of the kept reports."""
+        """Open one of the kept reports, or stop what is under way."""
         act = parse(text)
-        if act is None or act.action != _OPEN:
-            return {self._tab.status: gr.skip()}
-        return await self._opened(request, act.id)
+        match act.action if act else "":
+            case "evaluate-open" if act:
+                return await self._opened(request, act.id)
+            case "evaluate-stop":
+                return self._stop(request)
+            case _:
+                return {self._tab.status: gr.skip()}
 
     async def upload(self, request: gr.Request, file: object) -> Updates:
         """Show a report from a file, on this page only."""
@@ -170,7 +176,6 @@ class Events:
             tab.status: cards.status_line(cards.status(trial, mine=mine)),
             tab.progress: cards.progress(trial, mine=mine),
             tab.go: gr.update(interactive=trial.ended),
-            tab.stop: gr.update(interactive=mine and not trial.ended and trial.stage != "stopping"),
         }
 
     async def _opened(self, request: gr.Request, name: str, *, focus: bool = True) -> Updates:
