@@ -60,8 +60,9 @@ class Rig:
             self.page |= update
         return self.page
 
-    async def act(self, action: str, identity: str = "") -> dict[Any, Any]:
-        return await self.do(self.events.act(request(), json.dumps({"action": action, "id": identity})))
+    async def act(self, action: str, identity: str = "", value: str = "") -> dict[Any, Any]:
+        told = json.dumps({"action": action, "id": identity, "value": value})
+        return await self.do(self.events.act(request(), told))
 
     def shown(self, component: Any) -> str:
         return str(self.page.get(component, ""))
@@ -78,6 +79,10 @@ async def rig(tmp_path: Path) -> AsyncIterator[Rig]:
     made = Rig(tmp_path)
     yield made
     made.startup.parts.close()
+
+
+def written(path: Path) -> str:
+    return path.read_text(encoding="utf-8").lstrip()
 
 
 def plots(rig: Rig) -> int:
@@ -114,6 +119,18 @@ async def test_a_report_that_is_gone_is_one_sentence(rig: Rig) -> None:
     await rig.act("evaluate-open", "../../etc/passwd")
     assert "There is no such report" in rig.shown(rig.tab.message)
     await rig.act("run-delete", "x")
+
+
+@pytest.mark.parametrize(("form", "begins"), [("html", "<!doctype html>"), ("json", "{")])
+async def test_a_report_is_saved_as_a_file(rig: Rig, form: str, begins: str) -> None:
+    name = rig.shelf.keep(evaluation())
+    await rig.act("evaluate-save", name, form)
+    path = Path(rig.page[rig.tab.saved])
+    assert path.name == f"specrag-Evaluation-bikes-bells.{form}"
+    assert written(path).startswith(begins)
+    assert rig.page[rig.tab.saving]
+    await rig.act("evaluate-save", "nothing", form)
+    assert "There is no such report" in rig.shown(rig.tab.message)
 
 
 async def test_a_report_from_a_file_is_deleted_from_the_cache(rig: Rig, tmp_path: Path) -> None:

@@ -203,9 +203,10 @@ def test_a_table_can_be_read_on_a_phone_and_by_ear() -> None:
     assert (scroll.attributes["tabindex"], scroll.attributes["role"]) == ("0", "region")
 
 
-def test_the_command_is_not_for_strangers() -> None:
-    assert "/home/ada" in head(checked(evaluation()))
-    assert "/home/ada" not in head(checked(evaluation()), command=False)
+def test_the_command_stands_with_the_conditions() -> None:
+    html = head(checked(evaluation()))
+    assert "/home/ada" in html
+    assert "4 questions, seed 1, corpus given" in html
 
 
 def scripts(page: str) -> list[str]:

@@ -7,6 +7,7 @@ from specrag.build import Parts
 from specrag.config import Settings
 from specrag.errors import UsageError
 from specrag.evaluation.datasets import read_questions
+from specrag.evaluation.reading import Report
 from specrag.evaluation.sample_questions import sample_questions
 from specrag.evaluation.trials import MOST_BYTES, Trial, Wanted
 from specrag.library.visitors import Visitor
@@ -21,6 +22,16 @@ def allowed(settings: Settings) -> bool:
 def owner_of(who: Visitor) -> str:
     """Whose evaluations somebody's are; empty where they are everybody's."""
     return who.owner or ""
+
+
+def report_of(parts: Parts, who: Visitor, name: str) -> Report:
+    """A kept report as somebody may see it: a command names files of the machine, which are no stranger's.
+
+    Raises:
+        EvaluationError: there is no such report of theirs.
+    """
+    found = parts.trials.shelf.load(name, owner_of(who))
+    return found if parts.settings.access == "shared" else {**found, "command": ""}
 
 
 def start(parts: Parts, who: Visitor, path: Path | None, pipelines: Sequence[object], limit: int) -> Trial:

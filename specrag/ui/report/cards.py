@@ -8,13 +8,13 @@ from specrag.ui.report.parts import Part
 from specrag.ui.report.summary import command_of, facts_of, title_of
 
 
-def head(report: Mapping[str, Any], *, command: bool = True, focus: str = "") -> str:
-    """Title and conditions; a `command` names files of this machine, which are no stranger's."""
+def head(report: Mapping[str, Any], *, focus: str = "") -> str:
+    """Title and conditions; `focus` asks for the focus of the keyboard, once."""
     return render(
         "report_head",
         title=title_of(report),
         facts=facts_of(report),
-        command=command_of(report) if command else "",
+        command=command_of(report),
         focus=focus,
     )
 

@@ -15,13 +15,18 @@ from specrag.startup import Startup
 from specrag.ui import evaluate_cards as cards
 from specrag.ui.cards import notice
 from specrag.ui.evaluating import allowed
-from specrag.ui.tabs.evaluate_events import FILE, SAMPLE, SLOTS, Events
+from specrag.ui.tabs.evaluate_events import FILE, SAMPLE, Events
+from specrag.ui.tabs.evaluate_reports import SLOTS
 from specrag.ui.theme import CSS_PATH
 
 TAB: Final = "evaluate"
 CSS: Final = CSS_PATH.with_name("evaluate.css")
 _CHOSEN: Final = ("standard", "drafter", "speculative")
 _FEW: Final = 7
+_SAVE: Final = """(turn) => {
+  const link = () => document.querySelector("#sr-report-file a, a#sr-report-file, #sr-report-file");
+  if (turn) setTimeout(() => link()?.click(), 200);
+}"""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -54,6 +59,9 @@ class EvaluateTab:
     rest: gr.HTML
     shown: gr.Textbox
     """Name of the report on the page."""
+    saved: gr.DownloadButton
+    saving: gr.Textbox
+    """Changes when there is a new file to save."""
 
     @property
     def wanted(self) -> list[Any]:
@@ -86,6 +94,8 @@ def build(startup: Startup) -> EvaluateTab:
             scale=0,
         )
         shown = gr.Textbox(visible="hidden", elem_id="sr-evaluate-shown", label="Report")
+        saved = gr.DownloadButton("Save", visible="hidden", elem_id="sr-report-file")
+        saving = gr.Textbox(visible="hidden", elem_id="sr-report-saving", label="Saved")
     return EvaluateTab(
         place=place,
         source=source,
@@ -102,6 +112,8 @@ def build(startup: Startup) -> EvaluateTab:
         slots=slots,
         rest=rest,
         shown=shown,
+        saved=saved,
+        saving=saving,
     )
 
 
@@ -160,4 +172,5 @@ def wire(page: gr.Blocks, tab: EvaluateTab, startup: Startup, act: gr.Textbox) -
     page.load(events.load, None, events.outputs, **quiet)
     tab.go.click(events.run, tab.wanted, events.outputs, **quiet)
     act.input(events.act, [act], events.outputs, trigger_mode="multiple", **quiet)
+    tab.saving.change(None, tab.saving, None, js=_SAVE, api_visibility="private")
     tab.upload.upload(events.upload, [tab.upload], events.outputs, **quiet)

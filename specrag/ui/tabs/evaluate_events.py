@@ -6,6 +6,7 @@ start an evaluation is asked each time, since a hidden form stops nobody.
 
 import asyncio
 import itertools
+import uuid
 from collections import OrderedDict
 from collections.abc import AsyncGenerator
 from contextlib import aclosing
@@ -15,8 +16,7 @@ from typing import TYPE_CHECKING, Any, Final, TypeAlias
 import gradio as gr
 
 from specrag.errors import SpecragError, UsageError
-from specrag.evaluation.reading import MOST_BYTES as MOST_REPORT
-from specrag.evaluation.reading import Report, read_report
+from specrag.evaluation.reading import Report
 from specrag.evaluation.shelf import Shelf
 from specrag.evaluation.trials import MOST_QUESTIONS, Trial, Trials
 from specrag.startup import Startup
@@ -24,16 +24,13 @@ from specrag.ui import evaluate_cards as cards
 from specrag.ui import evaluating
 from specrag.ui.acts import parse
 from specrag.ui.cards import notice
-from specrag.ui.report import cards as report_cards
-from specrag.ui.report.summary import parts_of
+from specrag.ui.tabs.evaluate_reports import drawn, read_upload, saved
 from specrag.ui.who import visitor_of
 
 if TYPE_CHECKING:
     from specrag.ui.tabs.evaluate import EvaluateTab
 
 Updates: TypeAlias = dict[Any, Any]
-SLOTS: Final = 5
-"""Parts with a figure that a report has at most."""
 SAMPLE: Final = "sample"
 FILE: Final = "file"
 TICK_S: Final = 0.5
@@ -59,7 +56,7 @@ class Events:
         tab = self._tab
         slots = (part for slot in tab.slots for part in (slot.box, slot.words, slot.plot, slot.tables))
         controls = [tab.file, tab.go, tab.status, tab.message, tab.progress]
-        return [*controls, tab.kept, tab.head, *slots, tab.rest, tab.shown]
+        return [*controls, tab.kept, tab.saved, tab.saving, tab.head, *slots, tab.rest, tab.shown]
 
     async def load(self, request: gr.Request) -> AsyncGenerator[Updates]:
         """A page that comes back follows the evaluation that is under way."""
@@ -71,7 +68,7 @@ class Events:
         """The tab was opened: the newest report, unless one is on the page, and what is under way."""
         kept = await asyncio.to_thread(self._shelf.kept, self._owner(request))
         name = shown if isinstance(shown, str) and shown else ""
-        if name or not kept:
+        if name or not kept or not self._startup.state.ready:
             yield {self._tab.kept: cards.kept(kept, name)}
         else:
             yield await self._opened(request, kept[0].name, focus=False)
@@ -107,6 +104,8 @@ class Events:
         match act.action if act else "":
             case "evaluate-open" if act:
                 return await self._opened(request, act.id)
+            case "evaluate-save" if act:
+                return await asyncio.to_thread(self._save, request, act.id, act.value)
             case "evaluate-stop":
                 return self._stop(request)
             case _:
@@ -116,12 +115,12 @@ class Events:
         """Show a report from a file, on this page only."""
         tab = self._tab
         try:
-            report = await asyncio.to_thread(_read_upload, file)
+            report = await asyncio.to_thread(read_upload, file)
         except SpecragError as error:
             return {tab.message: notice("error", str(error))}
         said = notice("info", "The report of your file is shown on this page only; it is not kept.")
         return {
-            **await asyncio.to_thread(self._drawn, report, focus=f"upload-{next(self._turns)}"),
+            **await asyncio.to_thread(drawn, tab, report, focus=f"upload-{next(self._turns)}"),
             tab.message: said,
             tab.shown: _UPLOADED,
             tab.kept: cards.kept(await asyncio.to_thread(self._shelf.kept, self._owner(request)), ""),
@@ -182,39 +181,33 @@ class Events:
         tab, owner = self._tab, self._owner(request)
         kept = await asyncio.to_thread(self._shelf.kept, owner)
         try:
-            report = await asyncio.to_thread(self._shelf.load, name, owner)
+            report = await asyncio.to_thread(self._report, request, name)
         except SpecragError as error:
             return {tab.message: notice("error", str(error)), tab.kept: cards.kept(kept, "")}
         wants = f"opened-{next(self._turns)}" if focus else ""
         return {
-            **await asyncio.to_thread(self._drawn, report, focus=wants),
+            **await asyncio.to_thread(drawn, tab, report, focus=wants),
             tab.message: "",
             tab.shown: name,
             tab.kept: cards.kept(kept, name),
         }
 
-    def _drawn(self, report: Report, *, focus: str) -> Updates:
-        """A report in its places; places that it does not need are taken away."""
-        tab, parts = self._tab, parts_of(report)
-        figured = [part for part in parts if part.figure is not None]
-        others = [part for part in parts if part.figure is None]
-        command = self._startup.settings.access == "shared"
-        updates: Updates = {
-            tab.head: report_cards.head(report, command=command, focus=focus),
-            tab.rest: report_cards.rest(others),
-        }
-        for place, slot in enumerate(tab.slots):
-            if place < len(figured):
-                part = figured[place]
-                updates |= {
-                    slot.box: gr.update(visible=True),
-                    slot.words: report_cards.words(part),
-                    slot.plot: part.figure,
-                    slot.tables: report_cards.tables(part),
-                }
-            else:
-                updates |= {slot.box: gr.update(visible=False), slot.plot: None}
-        return updates
+    def _report(self, request: gr.Request, name: str) -> Report:
+        if not self._startup.state.ready:
+            raise UsageError("The program is still starting; open the report in a moment.")
+        who = visitor_of(request, self._startup.settings)
+        return evaluating.report_of(self._startup.parts, who, name)
+
+    def _save(self, request: gr.Request, name: str, form: str) -> Updates:
+        """A kept report as a file that the browser saves."""
+        tab = self._tab
+        try:
+            report = self._report(request, name)
+        except SpecragError as error:
+            return {tab.message: notice("error", str(error))}
+        path = saved(report, form, visitor_of(request, self._startup.settings))
+        said = f"{path.name} is saved by your browser."
+        return {tab.saved: str(path), tab.saving: uuid.uuid4().hex, tab.message: notice("success", said)}
 
     def _remember(self, session: str, turn: int) -> None:
         self._latest[session] = turn
@@ -230,15 +223,3 @@ class Events:
     def _trials(self) -> Trials | None:
         """None until the program has started."""
         return self._startup.parts.trials if self._startup.state.ready else None
-
-
-def _read_upload(file: object) -> Report:
-    """The report in a file that was sent, which is deleted at once: anybody could fetch it by its address."""
-    if not isinstance(file, str):
-        raise UsageError("Choose the file of a report.")
-    path = Path(file)
-    try:
-        with path.open("rb") as read:
-            return read_report(read.read(MOST_REPORT + 1))
-    finally:
-        path.unlink(missing_ok=True)
