@@ -19,6 +19,8 @@ from specrag.evaluation.latency.shapes import shape_of
 from specrag.evaluation.latency.spread import Ratio
 from specrag.evaluation.latency.sweep import Point, break_even, sweep
 from specrag.evaluation.latency.texts import Lengths
+from specrag.evaluation.reading import checked
+from specrag.evaluation.shelf import Shelf
 from specrag.models.loading import load_tokenizer
 from specrag.prices import EXAMPLE, EXAMPLE_MACHINE
 from tests.fake_server.rig import write
@@ -68,6 +70,19 @@ def test_the_document_has_what_its_readers_rely_on(found: dict[str, Any]) -> Non
         low, high = found["ratio"][f"{name}_interval"]
         assert low <= found["ratio"][name] <= high
     assert json.loads(json.dumps(found, allow_nan=False)) == found
+
+
+def test_what_a_benchmark_writes_is_read_whole(found: dict[str, Any]) -> None:
+    """A form that lags behind its writer would refuse every report of the next version."""
+    read = checked(json.loads(json.dumps(found)))
+    assert {key: read["ratio"][key] for key in ("ttft", "total")} == {
+        key: found["ratio"][key] for key in ("ttft", "total")
+    }
+    assert read["floor"]["machine"] == found["floor"]["machine"]
+    assert [one["ms"] for one in read["standard"]["phases"]] == [
+        one["ms"] for one in found["standard"]["phases"]
+    ]
+    assert len(read["costs"]) == len(found["costs"])
 
 
 def test_every_model_phase_stands_beside_its_floor(found: dict[str, Any]) -> None:
@@ -148,26 +163,30 @@ def test_the_break_even_by_hand(curve: Sequence[tuple[float, float]], expected: 
     assert found == (None if expected is None else pytest.approx(expected))
 
 
-def test_the_command_writes_both_files_and_prints_the_tables(model_path: Path, tmp_path: Path) -> None:
-    as_json, as_markdown = tmp_path / "bench.json", tmp_path / "bench.md"
+def test_the_command_writes_its_files_and_prints_the_tables(own_home: Path, tmp_path: Path) -> None:
+    as_json, as_markdown, as_html = (tmp_path / f"bench.{form}" for form in ("json", "md", "html"))
     result = CliRunner().invoke(
         app,
         [
             *("bench", "--drafter", DRAFTER, "--verifier", VERIFIER, *SHORT),
             *("--hour", "2", "--million", "1,2,3,4"),
-            *("--json", str(as_json), "--markdown", str(as_markdown)),
+            *("--json", str(as_json), "--markdown", str(as_markdown), "--html", str(as_html)),
         ],
     )
     assert result.exit_code == 0, result.output
     assert result.stdout == as_markdown.read_text("utf-8")
     assert "1 of 2, standard: first token after" in result.stderr
+    assert "Where it begins to pay" not in as_html.read_text("utf-8")
+    assert f"Latency: {DRAFTER} drafts, {VERIFIER} verifies" in as_html.read_text("utf-8")
+    assert [one.kind for one in Shelf(own_home).kept()] == ["bench"]
     found = json.loads(as_json.read_text("utf-8"))
     assert found["lengths"]["rationale"] == 3
     assert found["costs"][0]["assumes"][0].startswith("$1 and $2 for a million tokens")
     assert found["costs"][1]["assumes"][0] == "$2 for an hour of the machine"
 
 
-def test_json_on_stdout_is_alone_there(model_path: Path) -> None:
+@pytest.mark.usefixtures("own_home")
+def test_json_on_stdout_is_alone_there() -> None:
     result = CliRunner().invoke(
         app, ["bench", "--drafter", DRAFTER, "--verifier", VERIFIER, *SHORT, "--json", "-"]
     )

@@ -97,6 +97,16 @@ def test_a_report_from_a_file_is_shown_and_not_kept(visitor: Visitor, tmp_path: 
     expect(page.locator("#sr-evaluate-message")).to_contain_text("is no whole report")
 
 
+def test_a_kept_report_is_saved(visitor: Visitor) -> None:
+    page = visitor.page
+    for button, ending in (("Save page", "html"), ("Save JSON", "json")):
+        with page.expect_download() as saved:
+            page.locator("#sr-evaluate-kept").get_by_role(
+                "button", name=re.compile(f"^{button}.*bells")
+            ).click()
+        assert saved.value.suggested_filename == f"specrag-Evaluation-bikes-bells.{ending}"
+
+
 def test_a_small_evaluation_of_the_sample(visitor: Visitor) -> None:
     """With progress, and a report that is on the shelf afterwards."""
     page = visitor.page
