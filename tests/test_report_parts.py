@@ -43,7 +43,7 @@ def row(part: Part, name: str, table: int = 0) -> list[str]:
 def test_accuracy_stands_over_time() -> None:
     """The ablation is no pipeline of its own there."""
     series = data(parts(evaluation())["Answers"])
-    assert [one["text"] for one in series] == [[" standard"], [" speculative"]]
+    assert [one["text"] for one in series] == [["  standard  "], ["  speculative  "]]
     assert [(one["x"], one["y"]) for one in series] == [([2.0], [0.6]), ([1.0], [0.5])]
     assert series[0]["error_y"]["array"] == pytest.approx([0.2])
     assert series[0]["error_y"]["arrayminus"] == pytest.approx([0.2])

@@ -25,6 +25,7 @@ def accuracy(pipelines: Mapping[str, Any]) -> "Figure | None":
     points = [(name, found, ms / 1000) for name, found, ms in known if found and isinstance(ms, int | float)]
     if not points:
         return None
+    longest = max(seconds for _, _, seconds in points) or 1.0
     figure = Figure(
         [
             Scatter(
@@ -32,8 +33,8 @@ def accuracy(pipelines: Mapping[str, Any]) -> "Figure | None":
                 mode="markers+text",
                 x=[seconds],
                 y=[found[0]],
-                text=[f" {plain(name)}"],
-                textposition="top center",
+                text=[f"  {plain(name)}  "],
+                textposition="middle left" if seconds > longest / 2 else "middle right",
                 marker={"size": 12, "symbol": SYMBOLS[place % len(SYMBOLS)], "color": theme.PLOT_TEXT},
                 error_y={
                     "type": "data",
@@ -50,11 +51,10 @@ def accuracy(pipelines: Mapping[str, Any]) -> "Figure | None":
             for place, (name, found, seconds) in enumerate(points)
         ]
     )
-    longest = max(seconds for _, _, seconds in points) or 1.0
     figure.update_layout(
         layout(
             height=380,
-            xaxis=axis("median seconds of a run", range=[-0.16 * longest, 1.22 * longest]),
+            xaxis=axis("median seconds of a run", range=[0, 1.08 * longest]),
             yaxis=axis("score", **_SHARE),
         )
     )
