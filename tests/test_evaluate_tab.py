@@ -111,8 +111,8 @@ async def test_a_report_with_fewer_figures_takes_the_others_away(rig: Rig) -> No
     for name, count in zip(names, (5, 3), strict=True):
         await rig.act("evaluate-open", name)
         assert plots(rig) == count
-        boxes = [rig.page[slot.box]["visible"] for slot in rig.tab.slots]
-        assert boxes == [True] * count + [False] * (5 - count)
+        filled = [bool(rig.page[slot.words]) for slot in rig.tab.slots]
+        assert filled == [True] * count + [False] * (5 - count)
 
 
 async def test_a_report_that_is_gone_is_one_sentence(rig: Rig) -> None:

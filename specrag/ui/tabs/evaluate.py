@@ -33,7 +33,6 @@ _SAVE: Final = """(turn) => {
 class Slot:
     """Where one part of a report with a figure stands."""
 
-    box: gr.Column
     words: gr.HTML
     plot: gr.Plot
     tables: gr.HTML
@@ -150,9 +149,7 @@ def _form() -> tuple[gr.Radio, gr.File, gr.CheckboxGroup, gr.Slider]:
 
 
 def _slot(number: int) -> Slot:
-    with gr.Column(
-        visible=False, elem_id=f"sr-evaluate-part-{number}", elem_classes=["sr-report-part"]
-    ) as box:
+    with gr.Column(elem_id=f"sr-evaluate-part-{number}", elem_classes=["sr-report-part"]):
         words = gr.HTML(apply_default_css=False)
         plot = gr.Plot(
             show_label=False,
@@ -161,7 +158,7 @@ def _slot(number: int) -> Slot:
             elem_classes=["sr-report-figure"],
         )
         tables = gr.HTML(apply_default_css=False)
-    return Slot(box=box, words=words, plot=plot, tables=tables)
+    return Slot(words=words, plot=plot, tables=tables)
 
 
 def wire(page: gr.Blocks, tab: EvaluateTab, startup: Startup, act: gr.Textbox) -> None:

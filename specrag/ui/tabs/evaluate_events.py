@@ -54,7 +54,7 @@ class Events:
     def outputs(self) -> list[Any]:
         """What most events may write to."""
         tab = self._tab
-        slots = (part for slot in tab.slots for part in (slot.box, slot.words, slot.plot, slot.tables))
+        slots = (part for slot in tab.slots for part in (slot.words, slot.plot, slot.tables))
         controls = [tab.file, tab.go, tab.status, tab.message, tab.progress]
         return [*controls, tab.kept, tab.saved, tab.saving, tab.head, *slots, tab.rest, tab.shown]
 

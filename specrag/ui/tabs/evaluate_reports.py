@@ -4,8 +4,6 @@ import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
-import gradio as gr
-
 from specrag.errors import UsageError
 from specrag.evaluation.reading import MOST_BYTES, Report, read_report
 from specrag.library.visitors import Visitor
@@ -23,7 +21,10 @@ SLOTS: Final = 5
 
 
 def drawn(tab: "EvaluateTab", report: Report, *, focus: str) -> Updates:
-    """A report in its places; places that it does not need are taken away."""
+    """A report in its places; places that it does not need are emptied.
+
+    They stay on the page, hidden by evaluate.css: a plot that comes together with its place is lost at times.
+    """
     parts = parts_of(report)
     figured = [part for part in parts if part.figure is not None]
     updates: Updates = {
@@ -34,13 +35,12 @@ def drawn(tab: "EvaluateTab", report: Report, *, focus: str) -> Updates:
         if place < len(figured):
             part = figured[place]
             updates |= {
-                slot.box: gr.update(visible=True),
                 slot.words: cards.words(part),
                 slot.plot: part.figure,
                 slot.tables: cards.tables(part),
             }
         else:
-            updates |= {slot.box: gr.update(visible=False), slot.plot: None}
+            updates |= {slot.words: "", slot.plot: None, slot.tables: ""}
     return updates
 
 
