@@ -69,7 +69,7 @@ def test_the_newest_report_is_shown_and_others_can_be_opened(visitor: Visitor) -
     expect(title(page)).to_have_text("Evaluation: bikes, bells")
     expect(plots(page)).to_have_count(5)
     expect(page.locator("#sr-evaluate")).to_contain_text("no difference shown")
-    page.locator("#sr-evaluate-kept").get_by_role("button", name=re.compile("smollm2-1.7b")).click()
+    page.locator("#sr-evaluate-kept").get_by_role("button", name=re.compile("^Open.*smollm2-1.7b")).click()
     expect(title(page)).to_have_text("Latency: smollm2-135m drafts, smollm2-1.7b verifies")
     expect(plots(page)).to_have_count(3)
     expect(page.locator("#sr-evaluate-rest")).to_contain_text("Cost of 1,000 questions")

@@ -56,7 +56,7 @@ class Events:
         tab = self._tab
         slots = (part for slot in tab.slots for part in (slot.words, slot.plot, slot.tables))
         controls = [tab.file, tab.go, tab.status, tab.message, tab.progress]
-        return [*controls, tab.kept, tab.saved, tab.saving, tab.head, *slots, tab.rest, tab.shown]
+        return [*controls, tab.kept, tab.upload, tab.saved, tab.saving, tab.head, *slots, tab.rest, tab.shown]
 
     async def load(self, request: gr.Request) -> AsyncGenerator[Updates]:
         """A page that comes back follows the evaluation that is under way."""
@@ -117,12 +117,13 @@ class Events:
         try:
             report = await asyncio.to_thread(read_upload, file)
         except SpecragError as error:
-            return {tab.message: notice("error", str(error))}
+            return {tab.message: notice("error", str(error)), tab.upload: None}
         said = notice("info", "The report of your file is shown on this page only; it is not kept.")
         return {
             **await asyncio.to_thread(drawn, tab, report, focus=f"upload-{next(self._turns)}"),
             tab.message: said,
             tab.shown: _UPLOADED,
+            tab.upload: None,  # or gradio does not tell of the same file a second time
             tab.kept: cards.kept(await asyncio.to_thread(self._shelf.kept, self._owner(request)), ""),
         }
 
