@@ -90,6 +90,12 @@ def test_a_report_from_a_file_is_shown_and_not_kept(visitor: Visitor, tmp_path: 
     expect(title(page)).to_contain_text("<img src=x")
     expect(page.locator("#sr-evaluate-message")).to_contain_text("on this page only")
     assert kept.count() == before
+
+
+def test_a_file_that_is_no_report_is_refused(visitor: Visitor, tmp_path: Path) -> None:
+    page = visitor.page
+    expect(title(page)).to_be_visible()
+    path = tmp_path / "mine.json"
     path.write_text('{"schema": "specrag.eval/1"}')
     page.locator("#sr-evaluate-upload input[type=file], #sr-evaluate input[type=file]").last.set_input_files(
         path
