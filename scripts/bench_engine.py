@@ -20,15 +20,12 @@ import argparse
 import asyncio
 import itertools
 import json
-import os
-import platform
 import statistics
 import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass
-from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
@@ -37,6 +34,7 @@ sys.path.insert(0, str(ROOT))
 
 from scripts.figures import say, spread  # noqa: E402 - the checkout is not installed
 from specrag.config import load_settings  # noqa: E402
+from specrag.evaluation.latency.environment import environment  # noqa: E402
 from specrag.measure import MachineFigures, measure_machine  # noqa: E402
 from specrag.models.base import Line, Piece, ScoreRequest, TokenScores  # noqa: E402
 from specrag.models.engine import BatchEngine, Engine, EngineName  # noqa: E402
@@ -111,17 +109,6 @@ def main() -> None:
     worker.close()
     json.dump(document, sys.stdout, indent=2)
     sys.stdout.write("\n")
-
-
-def environment(threads: int) -> dict[str, Any]:
-    """Where the figures come from."""
-    return {
-        "processor": platform.processor() or platform.machine(),
-        "cores": os.cpu_count(),
-        "threads": threads,
-        "python": platform.python_version(),
-        **{name: version(name) for name in ("torch", "transformers")},
-    }
 
 
 def rounds_of(work: dict[str, Callable[[], float]], rounds: int) -> dict[str, list[float]]:

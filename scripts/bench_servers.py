@@ -27,10 +27,11 @@ from typing import Any
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
 
-from scripts.bench_engine import LINES, Case, cases_of, environment  # noqa: E402 - the checkout is not installed
+from scripts.bench_engine import LINES, Case, cases_of  # noqa: E402 - the checkout is not installed
 from scripts.figures import say, spread  # noqa: E402
 from specrag.build import Parts  # noqa: E402
 from specrag.config import load_settings  # noqa: E402
+from specrag.evaluation.latency.environment import environment  # noqa: E402
 from specrag.library.library import SAMPLE  # noqa: E402
 from specrag.models.base import LanguageModel, Piece, ScoreRequest  # noqa: E402
 from specrag.models.local import LocalModel  # noqa: E402

@@ -5,7 +5,8 @@
 
 The first command writes the drafts and scores them; the second needs no model. It decides the stored runs
 under every combination of weights, on one half of the questions, and reports the chosen weights on the other
-half, and the other way round: on the half that they were chosen on, some combination always looks good.
+half, and the other way round: on the half that they were chosen on, some combination always looks good. So
+`held_out` is what to expect of the choice, and `best_in_sample` is not.
 """
 
 import argparse
@@ -25,10 +26,12 @@ sys.path.insert(0, str(ROOT))
 from scripts.figures import say  # noqa: E402 - the checkout is not installed
 from specrag.config import PRESETS, ScoreWeights  # noqa: E402
 from specrag.decide import decide, in_contest  # noqa: E402
+from specrag.errors import SpecragError  # noqa: E402
 from specrag.evaluation.datasets import read_questions  # noqa: E402
-from specrag.evaluation.folder import Folder  # noqa: E402
+from specrag.evaluation.folder import PLAN, Folder  # noqa: E402
 from specrag.evaluation.judging import score  # noqa: E402
-from specrag.evaluation.questions import Question  # noqa: E402
+from specrag.evaluation.problems import EvaluationError  # noqa: E402
+from specrag.evaluation.questions import Dataset, Question  # noqa: E402
 from specrag.tracing.trace import Trace  # noqa: E402
 
 GRID: dict[str, tuple[float, ...]] = {
@@ -49,15 +52,26 @@ def main() -> None:
     parser.add_argument("--out", type=Path, required=True, help="The folder of the evaluation.")
     parser.add_argument("--system", default="speculative:grounded=true")
     asked = parser.parse_args()
-    json.dump(choose(list(cases(asked.data, asked.out, asked.system))), sys.stdout, indent=2)
+    try:
+        found = choose(list(cases(asked.data, asked.out, asked.system)))
+    except SpecragError as error:
+        sys.exit(str(error))
+    json.dump(found, sys.stdout, indent=2)
     sys.stdout.write("\n")
 
 
 def cases(data: Sequence[Path], out: Path, system: str) -> Iterator[Case]:
-    """The finished runs of a system that decided between drafts, with their questions."""
+    """The finished runs of a system that decided between drafts, with their questions.
+
+    Raises:
+        EvaluationError: there is no evaluation in `out`, or it was over other data.
+    """
+    if not (out / PLAN).is_file():
+        raise EvaluationError(f"{out} holds no evaluation; run specrag eval with --out {out} first.")
     files = [read_questions(path) for path in data]
     known = {(file.name, question.id): question for file in files for question in file.questions}
     with closing(Folder(out)) as folder:
+        _check(folder, files)
         folder.read()
         for (dataset, question, name), line in sorted(folder.finished.items()):
             trace = folder.trace(line) if name == system and (dataset, question) in known else None
@@ -65,12 +79,36 @@ def cases(data: Sequence[Path], out: Path, system: str) -> Iterator[Case]:
                 yield known[dataset, question], trace
 
 
+def _check(folder: Folder, files: Sequence[Dataset]) -> None:
+    """Runs on another version of a file would be judged by answers to other questions."""
+    known = (folder.plan() or {}).get("data", {})
+    for file in files:
+        if file.name not in known:
+            raise EvaluationError(f"{folder.path} holds no runs on {file.name}; name its files with --data.")
+        if known[file.name] != file.sha256:
+            raise EvaluationError(
+                f"{file.name} has changed since the runs in {folder.path}; give the file of those runs."
+            )
+
+
 def choose(found: list[Case]) -> dict[str, Any]:
-    """Weights from the one half, figures from the other, and the other way round."""
+    """Weights from a random half, figures from the other, and the other way round.
+
+    Raises:
+        EvaluationError: there are fewer than two runs.
+    """
     random.Random(0).shuffle(found)  # noqa: S311 - reproducible on purpose
-    halves = [found[0::2], found[1::2]]
+    halves = (found[0::2], found[1::2])
     if not halves[1]:
-        sys.exit("There are fewer than two runs with drafts here; evaluate more questions first.")
+        raise EvaluationError(
+            "There are fewer than two runs with drafts here; evaluate more questions first."
+        )
+    return chosen(halves)
+
+
+def chosen(halves: tuple[Sequence[Case], Sequence[Case]]) -> dict[str, Any]:
+    """The same of given halves."""
+    found = [*halves[0], *halves[1]]
     combinations = [
         dict(zip(GRID, values, strict=True)) for values in itertools.product(*GRID.values()) if any(values)
     ]
@@ -85,7 +123,9 @@ def choose(found: list[Case]) -> dict[str, Any]:
         "n": len(found),
         "presets": {name: accuracy(found, weights) for name, weights in PRESETS.items()},
         "held_out": {"each": held_out, "mean": statistics.mean(held_out)},
-        "best": [{"weights": dict(zip(GRID, key, strict=True)), "score": both[key]} for key in best[:SHOWN]],
+        "best_in_sample": [
+            {"weights": dict(zip(GRID, key, strict=True)), "score": both[key]} for key in best[:SHOWN]
+        ],
     }
 
 

@@ -245,14 +245,14 @@ class Comparisons:
                 async for trace in traces:
                     if trace.status == "running":
                         live.change(others=max(live.comparison.others, self._runs.active - 1))
-        except asyncio.CancelledError:
+        except BaseException:
             await self._runs.stop(run_id, reason=live.stop_reason)
             raise
 
     def _keep(self, comparison: Comparison) -> None:
         try:
             self._store.save(comparison)
-        except SpecragError:
+        except Exception:  # noqa: BLE001 - whatever the store does, a comparison has to end as it was
             _log.exception("comparison %s could not be kept", comparison.id)
 
     async def _growing(self, live: Live, every_s: float) -> AsyncGenerator[Race]:

@@ -244,16 +244,25 @@ def _speed(figures: MachineFigures) -> Check:
 
 def cpu_flags(cpuinfo: Path = Path("/proc/cpuinfo")) -> tuple[str, ...]:
     """Vector extensions that decide which arithmetic is fast; empty where the system does not tell."""
+    told = _told(cpuinfo, "flags", "features")
+    words = {word for value in told for word in value.split()}
+    return tuple(title for flag, title in FLAGS_OF_NOTE.items() if flag in words)
+
+
+def processor_name(cpuinfo: Path = Path("/proc/cpuinfo")) -> str:
+    """The processor as its maker calls it, else its architecture."""
+    names = (name for name in _told(cpuinfo, "model name") if name)
+    return next(names, platform.processor() or platform.machine())
+
+
+def _told(cpuinfo: Path, *keys: str) -> list[str]:
+    """What the system tells under these keys, of one core after another."""
     try:
         lines = cpuinfo.read_text(encoding="utf-8", errors="replace").splitlines()
     except OSError:
-        return ()
-    words: set[str] = set()
-    for line in lines:
-        key, _, value = line.partition(":")
-        if key.strip().lower() in ("flags", "features"):
-            words.update(value.split())
-    return tuple(title for flag, title in FLAGS_OF_NOTE.items() if flag in words)
+        return []
+    parts = (line.partition(":") for line in lines)
+    return [value.strip() for key, _, value in parts if key.strip().lower() in keys]
 
 
 def _embedded_in_use(settings: Settings) -> list[WeightsSpec]:

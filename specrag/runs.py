@@ -206,9 +206,16 @@ class Runs:
             return False
         trace = fold(log.events)
         self._store.save(trace, log.events, owner=run.owner)
-        if self._kept is not None:
-            self._kept(trace, log.events)
+        self._tell(trace, log.events)
         return True
+
+    def _tell(self, trace: Trace, events: Sequence[Event]) -> None:
+        if self._kept is None:
+            return
+        try:
+            self._kept(trace, events)
+        except Exception:  # noqa: BLE001 - the run is kept, whatever becomes of it elsewhere
+            _log.exception("The run %s is kept, but who hears of kept runs failed.", trace.run_id)
 
     def _forget(self) -> None:
         """Let go of the oldest runs that have ended and are kept nowhere."""

@@ -14,7 +14,7 @@ def _pipeline(score: float, total_ms: float, **more: Any) -> dict[str, Any]:
         "failed": [],
         "metrics": {"score": score, "exact_match": score / 2},
         "intervals": {"score": [score - 0.2, score + 0.2], "exact_match": [0.0, score]},
-        "counts": {"score": 4},
+        "counts": {"score": 4, "exact_match": 3},
         "latency": {"total_ms": total_ms, "ttft_ms": total_ms / 2, "p95": {"total_ms": 2 * total_ms}},
         "usage": {"verifier": {"prompt_tokens": 1200.0, "completion_tokens": 30.0, "p95": {}}},
         "calibration": {"error": None, "bins": []},
@@ -23,11 +23,13 @@ def _pipeline(score: float, total_ms: float, **more: Any) -> dict[str, Any]:
 
 
 def _difference(mean: float, *, clear: bool) -> dict[str, Any]:
-    return {"mean": mean, "low": mean - 0.1, "high": mean + 0.1, "n": 4, "clear": clear}
+    signs = 0.031 if clear else 0.625
+    return {"mean": mean, "low": mean - 0.1, "high": mean + 0.1, "n": 4, "sign_p": signs, "clear": clear}
 
 
 _CHOICES = {
     "n": 4,
+    "by_no_draft": 2,
     "worth": {"selected": 0.5, "oracle": 0.75, "first": 0.25, "random": 0.4, "alone: draft": 0.3},
     "intervals": {"selected": [0.3, 0.7], "oracle": [0.5, 1.0], "first": [0.1, 0.4]},
     "counts": {},
@@ -85,7 +87,7 @@ def evaluation(**changes: Any) -> dict[str, Any]:
 
 
 def _times(median: float) -> dict[str, float]:
-    return {"median": median, "low": median / 2, "high": median * 2}
+    return {"median": median, "low": median / 2, "high": median * 2, "n": 7}
 
 
 def _way(*phases: tuple[str, float, float]) -> dict[str, Any]:
@@ -151,6 +153,8 @@ def latency(**changes: Any) -> dict[str, Any]:
             "break_even": {"ttft": None, "total": 4.2, "method": "a straight line"},
             "left_out": [],
         },
-        "environment": {"processor": "AMD EPYC", "cores": 2, "threads": 2, "versions": {"torch": "2.13"}},
+        "environment": {
+            "processor": "AMD EPYC", "cores": 2, "threads": 2, "servers": None, "versions": {"torch": "2.13"},
+        },
     }  # fmt: skip
     return deepcopy({**made, **changes})

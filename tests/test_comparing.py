@@ -1,6 +1,7 @@
 """Comparisons on the server: one run after the other on the same passages, followed, stopped and kept."""
 
 import asyncio
+import errno
 import sqlite3
 from collections.abc import AsyncGenerator, Iterator, Sequence
 from contextlib import aclosing, closing
@@ -107,7 +108,13 @@ class Rig:
             return [race async for race in races]
 
 
-def rig(store: ChromaStore, home: Path, **settings: Any) -> Rig:
+def rig(
+    store: ChromaStore,
+    home: Path,
+    *,
+    comparison_store: type[ComparisonStore] = ComparisonStore,
+    **settings: Any,
+) -> Rig:
     model = Waiting()
     made = tools(store, model, **settings)
     traces = TraceStore(home / "traces.db")
@@ -116,7 +123,7 @@ def rig(store: ChromaStore, home: Path, **settings: Any) -> Rig:
     def pipeline(name: PipelineName, _: Settings) -> Pipeline:
         return PIPELINES[name](made)
 
-    kept = ComparisonStore(home / "traces.db", most=100)
+    kept = comparison_store(home / "traces.db", most=100)
     comparisons = Comparisons(store=kept, traces=traces, runs=runs, tools=made, pipeline=pipeline)
     return Rig(comparisons=comparisons, runs=runs, traces=traces, model=model, tools=made)
 
@@ -139,6 +146,27 @@ async def test_all_pipelines_run_on_the_same_passages_and_are_ordinary_runs(rigg
     assert len(first) == made.passages > 0
     assert all([passage.id for passage in trace.passages][: len(first)] == first for trace in kept)
     assert list(race.traces) == kept
+
+
+class BrokenStore(ComparisonStore):
+    """Has no room left once a comparison has begun."""
+
+    def save(self, comparison: Comparison) -> None:
+        if comparison.begun:
+            raise OSError(errno.ENOSPC, "No space left on device")
+        super().save(comparison)
+
+
+async def test_whatever_the_store_does_a_comparison_ends_and_no_run_is_left(
+    store: ChromaStore, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    """It died of what was no error of ours, and its first run went on for nobody."""
+    rigged = rig(store, tmp_path, comparison_store=BrokenStore)
+    race = await rigged.last(await rigged.start())
+    assert race.comparison.status == "done"
+    assert [trace.status for trace in race.traces if trace] == ["done", "done"]
+    assert rigged.runs.active == 0
+    assert "could not be kept" in caplog.text
 
 
 async def test_the_passages_are_looked_for_once(rigged: Rig) -> None:

@@ -2,6 +2,7 @@
 
 import dataclasses
 import json
+import platform
 import subprocess
 import sys
 from pathlib import Path
@@ -9,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from specrag.config import load_settings
-from specrag.doctor import Check, Report, check_packages, cpu_flags, diagnose
+from specrag.doctor import Check, Report, check_packages, cpu_flags, diagnose, processor_name
 from specrag.measure import matrix_gflops, measure_machine, memory_gb_s
 from specrag.retrieval.lock import StoreLock
 
@@ -102,6 +103,16 @@ def test_processor_flags_are_read_by_name(tmp_path: Path) -> None:
     info.write_text("processor : 0\nflags : fpu avx2 avx512f amx_tile\n\nprocessor : 1\nflags : fpu avx2\n")
     assert cpu_flags(info) == ("AVX2", "AVX-512", "AMX")
     assert cpu_flags(tmp_path / "absent") == ()
+
+
+def test_the_processor_has_the_name_of_its_maker(tmp_path: Path) -> None:
+    """Figures of two machines were both called “x86_64”."""
+    info = tmp_path / "cpuinfo"
+    info.write_text(
+        "processor\t: 0\nmodel name\t: Fast 9: Gold\nprocessor\t: 1\nmodel name\t: Fast 9: Gold\n"
+    )
+    assert processor_name(info) == "Fast 9: Gold"
+    assert processor_name(tmp_path / "absent") in {platform.processor(), platform.machine()}
 
 
 def test_the_doctor_does_not_load_the_models_libraries(tmp_path: Path) -> None:

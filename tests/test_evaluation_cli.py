@@ -100,6 +100,24 @@ def test_the_open_corpus_is_kept_in_the_folder(
 
 
 @pytest.mark.integration
+def test_an_open_corpus_begins_anew_with_other_files(
+    evaluate: Eval, data: Path, tmp_path: Path, weights: Weights
+) -> None:
+    """Another file is refused by name; after --restart nothing is found that only the old one brought."""
+    out, other = tmp_path / "runs", tmp_path / "soups.jsonl"
+    other.write_text(json.dumps(ROWS[1]))
+    words = ("--pipelines", "drafter", "--corpus", "open", "--out", out, "--json", "-")
+    assert evaluate("--data", data, *words)[0] == 0
+    code, _, told = evaluate("--data", other, *words)
+    assert code == 1
+    assert "holds runs with data.bikes" in told
+    code, _, told = evaluate("--data", other, *words, "--restart")
+    assert code == 0, told
+    (trace,) = (from_json(path.read_text()) for path in (out / "traces").glob("*.json"))
+    assert [one.title for one in trace.passages] == ["Soup"]
+
+
+@pytest.mark.integration
 @pytest.mark.usefixtures("evaluate", "ctrl_c")
 def test_ctrl_c_leaves_what_was_finished(data: Path, tmp_path: Path, weights: Weights) -> None:
     """A real SIGINT to a real process; the sentence says how to go on, and the same command does."""

@@ -50,6 +50,7 @@ def test_a_system_sees_neither_labels_nor_ids_of_the_file(tmp_path: Path) -> Non
 def test_name_and_counts_of_a_file(tmp_path: Path) -> None:
     """A question without passages cannot be asked, which the report has to say."""
     found = read_questions(written(tmp_path, ROW, "", {**ROW, "id": 2, "passages": []}))
+    assert found.form == "specrag"
     assert (found.name, len(found.questions), found.left_out) == ("bikes", 1, 1)
 
 

@@ -6,15 +6,13 @@ import os
 import signal
 import subprocess
 import sys
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from specrag.evaluation.folder import LINES, Folder, Line
 from specrag.evaluation.problems import EvaluationError
-from specrag.evaluation.systems import systems_of
-from tests.evaluation_rig import DATA, evaluated, plan, runner
+from tests.evaluation_rig import evaluated, plan, runner
 
 
 async def test_what_is_finished_is_not_run_again(tmp_path: Path) -> None:
@@ -49,47 +47,6 @@ async def test_a_torn_line_is_run_again(tmp_path: Path) -> None:
     folder, told = await evaluated(tmp_path)
     assert told[0].done == 8
     assert len([json.loads(line) for line in path.read_text().splitlines()]) == 9
-
-
-@pytest.mark.parametrize(
-    ("changes", "says"),
-    [
-        ({"seed": 2}, "with seed 1, and now it is 2"),
-        ({"corpus": "open"}, 'with corpus "given", and now it is "open"'),
-        ({"datasets": (replace(DATA, sha256="f" * 64),)}, "with data.bikes "),
-        ({"systems": systems_of("standard:answer_tokens=9")}, ""),
-        (
-            {"settings": plan().settings.model_copy(update={"drafts": 2})},
-            "with settings.drafts 4, and now it is 2",
-        ),
-    ],
-)
-async def test_another_plan_is_refused_by_name(tmp_path: Path, changes: dict[str, object], says: str) -> None:
-    """Half of a table under other settings is no table, and nobody would see it."""
-    folder, _ = await evaluated(tmp_path, plan("standard"))
-    folder.close()
-    again = Folder(tmp_path)
-    other = plan("standard", **changes)
-    if not says:  # another system is no other plan
-        runner(again, other)
-        return
-    with pytest.raises(EvaluationError) as refused:
-        runner(again, other)
-    assert says in str(refused.value)
-    assert "--restart" in str(refused.value)
-    again.begin({"data": {}, "systems": {}}, restart=True)
-    assert again.finished == {}
-    assert not list((tmp_path / "traces").iterdir())
-
-
-async def test_code_that_answers_follow_from_is_part_of_the_plan(tmp_path: Path) -> None:
-    """A changed prompt changes every answer and no version."""
-    folder, _ = await evaluated(tmp_path, plan("standard"))
-    folder.close()
-    file = tmp_path / "plan.json"
-    file.write_text(file.read_text().replace('"code": "', '"code": "0'))
-    with pytest.raises(EvaluationError, match="holds runs with code"):
-        runner(Folder(tmp_path), plan("standard"))
 
 
 def test_a_folder_of_something_else_is_left_alone(tmp_path: Path) -> None:
@@ -139,6 +96,16 @@ async def test_cancelling_leaves_what_was_finished(tmp_path: Path) -> None:
     assert kept == list(folder.finished.values())
     assert 2 <= len(kept) < 9
     assert all(folder.trace(line) is not None for line in folder.finished.values())
+
+
+async def test_a_disk_that_takes_no_line_is_one_sentence(tmp_path: Path) -> None:
+    """A full disk ended hours of an evaluation with a traceback."""
+    folder = Folder(tmp_path)
+    made = runner(folder, plan("standard"))
+    (tmp_path / LINES).symlink_to("/dev/full")
+    with pytest.raises(EvaluationError, match=r"results\.jsonl cannot be written: No space left on device\."):
+        await made.run()
+    assert folder.finished == {}
 
 
 _KILLED = """

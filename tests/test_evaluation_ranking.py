@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from specrag.evaluation.bootstrap import difference, estimate
+from specrag.evaluation.bootstrap import difference, estimate, sign_test
 from specrag.evaluation.ranking import auc, auc_within, calibration
 
 JUDGED = st.lists(st.tuples(st.sampled_from([0.0, 0.25, 0.5, 1.0]), st.booleans()), max_size=12)
@@ -58,6 +58,48 @@ def test_an_interval_holds_the_mean_and_shrinks_with_n() -> None:
     assert [few.low, few.high] == pytest.approx([0.3, 0.7], abs=0.051)
     assert [many.low, many.high] == pytest.approx([0.478, 0.522], abs=0.005)
     assert (few.n, estimate([])) == (20, None)
+
+
+@pytest.mark.parametrize(
+    ("values", "p"),
+    [
+        ([], 1.0),
+        ([0.0, 0.0], 1.0),
+        ([1.0], 1.0),
+        ([1.0, 0.5], 0.5),  # 2 * 1 / 4
+        ([1.0] * 4 + [0.0] * 36, 0.125),  # 2 * 1 / 16
+        ([-1.0] * 5, 0.0625),  # 2 * 1 / 32
+        ([0.1] * 6 + [0.0] * 34, 0.03125),  # 2 * 1 / 64
+        ([1.0] * 7 + [-1.0] * 2, 2 * (1 + 9 + 36) / 512),
+        ([1.0, -1.0] * 3, 1.0),
+    ],
+)
+def test_the_sign_test_by_hand(values: list[float], p: float) -> None:
+    assert sign_test(values) == pytest.approx(p)
+
+
+def test_the_sign_test_of_very_many() -> None:
+    """As a quotient of whole numbers it took minutes; the normal law says 0.0455 for two deviations."""
+    half, more = 50_000, 316  # of 100,000 tosses a deviation is 158.1
+    assert sign_test([1.0] * (half + more) + [-1.0] * (half - more)) == pytest.approx(0.0455, abs=5e-4)
+
+
+@pytest.mark.parametrize(
+    ("values", "clear"),
+    [
+        ([1.0], False),
+        ([1.0, 1.0], False),
+        ([1.0] * 4 + [0.0] * 36, False),
+        ([1.0] * 6 + [0.0] * 34, True),
+        ([-1.0] * 6 + [0.0] * 34, True),
+    ],
+)
+def test_few_questions_show_nothing(values: list[float], clear: bool) -> None:
+    """One question gave an interval without width, and a report that called its pipeline better."""
+    found = estimate(values)
+    assert found is not None
+    assert found.clear == clear
+    assert min(abs(found.low), abs(found.high)) > 0 or not clear
 
 
 def test_the_same_seed_gives_the_same_interval() -> None:

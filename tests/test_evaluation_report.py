@@ -84,6 +84,20 @@ async def test_an_unfinished_evaluation_says_so(tmp_path: Path) -> None:
     assert "not finished" in markdown(found)
 
 
+async def test_a_figure_of_fewer_questions_says_of_how_many(tmp_path: Path) -> None:
+    """A citation precision of the one run that cites stood beside n = 3 as if it were of all three."""
+    text = markdown(await report(tmp_path))
+    heads, row = (
+        [cell.strip() for cell in line.split("|")[1:-1]]
+        for line in text.splitlines()
+        if line.startswith(("| pipeline | n |", "| `speculative` | 3 |"))
+    )
+    told = dict(zip(heads, row, strict=True))
+    assert "n =" not in told["score"]
+    assert told["citation precision"].endswith(", n = 1)")
+    assert told["exact match"].endswith(", n = 2)")
+
+
 def test_figures_by_hand() -> None:
     runs = [
         outcome("a", 1.0, times={"total_ms": 100.0}, claimed=(0.9, True)),

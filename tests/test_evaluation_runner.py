@@ -11,7 +11,7 @@ from specrag.errors import UsageError
 from specrag.evaluation.corpus import OPEN, OpenCorpus
 from specrag.evaluation.folder import Folder
 from specrag.evaluation.plan import sample
-from specrag.evaluation.questions import Question
+from specrag.evaluation.questions import Question, seen
 from specrag.evaluation.runner import Progress
 from specrag.evaluation.systems import forked, systems_of
 from specrag.models.scripted import ScriptedModel, Written
@@ -193,6 +193,20 @@ async def test_the_open_corpus_is_searched_whole(tmp_path: Path) -> None:
     editions = store.editions(OPEN)
     corpus(store)
     assert store.editions(OPEN) == editions
+    store.close()
+
+
+def test_the_open_corpus_holds_the_passages_of_the_questions_and_no_other() -> None:
+    """Another file added to the last slice once more under another name, and left what was there before."""
+    texts = [seen("Bike", f"The bike number {number} is new.") for number in range(450)]
+    store = ChromaStore(None)
+
+    def opened(count: int) -> list[str]:
+        OpenCorpus(store, WordEmbedder(), [replace(QUESTIONS[0], passages=tuple(texts[:count]))])
+        return sorted(chunk.id for one in store.editions(OPEN) for chunk in store.chunks(OPEN, one))
+
+    for count in (210, 450, 150):
+        assert opened(count) == sorted(one.id for one in texts[:count])
     store.close()
 
 

@@ -1,34 +1,33 @@
-"""The benchmark as a person meets it: the command, its document and tables, servers, and the curve."""
+"""The benchmark as a person meets it: its document and tables, the curve, and what does not fit."""
 
 import json
+import os
+import statistics
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
-from typer.testing import CliRunner
 
-from specrag.cli import app
 from specrag.config import Settings, load_settings
-from specrag.errors import UsageError
-from specrag.evaluation.latency.bench import Bench, over_servers
+from specrag.doctor import processor_name
+from specrag.errors import ModelError
+from specrag.evaluation.latency.bench import Bench, Result, needs
 from specrag.evaluation.latency.document import document
+from specrag.evaluation.latency.floor import seconds, this_machine
 from specrag.evaluation.latency.interleave import Plan
 from specrag.evaluation.latency.markdown import markdown
 from specrag.evaluation.latency.shapes import shape_of
 from specrag.evaluation.latency.spread import Ratio
-from specrag.evaluation.latency.sweep import Point, break_even, sweep
+from specrag.evaluation.latency.sweep import Point, break_even, larger, sweep
 from specrag.evaluation.latency.texts import Lengths
 from specrag.evaluation.reading import checked
-from specrag.evaluation.shelf import Shelf
 from specrag.models.loading import load_tokenizer
 from specrag.prices import EXAMPLE, EXAMPLE_MACHINE
-from tests.fake_server.rig import write
-from tests.fake_server.server import FakeServer
 
 DRAFTER = "llama:hidden=64,layers=2,heads=2"
 VERIFIER = "llama:hidden=128,layers=2,heads=2"
-SHORT = ["--passages", "4", "--passage-tokens", "10", "--drafts", "2", "--tokens", "6", "--repeats", "2"]
 PLAN = Plan(
     lengths=Lengths(passages=4, passage_tokens=10, drafts=2, tokens=6, rationale=3), repeats=2, warmups=0
 )
@@ -48,11 +47,15 @@ def bench(settings: Settings, model_path: Path) -> Iterator[Bench]:
 
 
 @pytest.fixture(scope="module")
-def found(bench: Bench, settings: Settings) -> dict[str, Any]:
+def result(bench: Bench) -> Result:
+    return bench.run(shape_of(DRAFTER), shape_of(VERIFIER), PLAN)
+
+
+@pytest.fixture(scope="module")
+def found(bench: Bench, settings: Settings, result: Result) -> dict[str, Any]:
     """The document of one small benchmark with its curve."""
-    small, large = shape_of(DRAFTER), shape_of(VERIFIER)
-    result = bench.run(small, large, PLAN)
-    curve = sweep(bench, small, (1, 2), PLAN, settings=settings, tell=lambda _: None)
+    small = shape_of(DRAFTER)
+    curve = sweep(bench, small, larger(small, (2, 1)), PLAN, settings=settings, tell=lambda _: None)
     return document(result, prices=(EXAMPLE, EXAMPLE_MACHINE), curve=curve, threads=1)
 
 
@@ -98,6 +101,37 @@ def test_every_model_phase_stands_beside_its_floor(found: dict[str, Any]) -> Non
     assert found["floor"]["machine"]["matrix_gflops"] > 1
 
 
+def test_floors_are_those_of_the_models_and_the_machine_that_were_measured(
+    settings: Settings, result: Result, found: dict[str, Any]
+) -> None:
+    """The drafter's phases had the verifier's floor, ten times as high, and nothing looked wrong."""
+    assert result.machine is not None
+    machine = this_machine(
+        gflops=result.machine.matrix_gflops,
+        gb_s=result.machine.memory_gb_s,
+        precision=settings.precision,
+    )
+    shapes = {"drafter": shape_of(DRAFTER), "verifier": shape_of(VERIFIER)}
+    expected = {one.name: seconds(shapes[one.role], one.passes, machine) for one in result.phases}
+    assert result.floors == pytest.approx(expected)
+    assert len(expected) == 5
+    for way in ("standard", "speculative"):
+        for phase in found[way]["phases"][: -1 if way == "speculative" else None]:
+            assert phase["floor_ms"] == pytest.approx(expected[phase["name"]] * 1000, abs=0.05)
+
+
+def test_medians_are_of_all_runs(result: Result, found: dict[str, Any]) -> None:
+    """The phases were those of the first run, which pays for what comes once."""
+    for way, runs in (("standard", result.measured.standard), ("speculative", result.measured.speculative)):
+        for place, phase in enumerate(found[way]["phases"]):
+            taken = [run.phases[place].seconds * 1000 for run in runs]
+            assert phase["ms"] == pytest.approx(statistics.median(taken), abs=0.05)
+            if phase["floor_ms"]:
+                assert phase["times_floor"] == pytest.approx(
+                    statistics.median(taken) / (result.floors or {})[phase["name"]] / 1000, abs=0.005
+                )
+
+
 def test_the_tables_say_the_figures_and_their_conditions(found: dict[str, Any]) -> None:
     text = markdown(found)
     assert f"# Latency: {DRAFTER} drafts, {VERIFIER} verifies" in text
@@ -108,6 +142,9 @@ def test_the_tables_say_the_figures_and_their_conditions(found: dict[str, Any]) 
     assert "seconds are the floor, not measured" in text.lower()
     assert "## Where it begins to pay" in text
     assert "fp32 matrix product" in text
+    assert f"Measured on {os.cpu_count()} cores of {processor_name()}, 1 thread; specrag " in text
+    assert "torch" in text
+    assert "asked from" not in text
     rows = [line for line in text.splitlines() if line.startswith("|")]
     assert all(line.endswith("|") for line in rows)
 
@@ -117,7 +154,7 @@ def test_a_lost_comparison_is_said(found: dict[str, Any]) -> None:
 
     def told(total: Sequence[float], first: Sequence[float]) -> str:
         ratio = {**found["ratio"], "total_interval": total, "ttft_interval": first}
-        return markdown({**found, "ratio": ratio})
+        return markdown({**found, "ratio": ratio, "repeats": 5})
 
     text = told([0.4, 0.6], [0.8, 1.3])
     assert "to the whole answer speculative RAG is slower: it does not pay" in text
@@ -127,6 +164,39 @@ def test_a_lost_comparison_is_said(found: dict[str, Any]) -> None:
     assert "to its first token speculative RAG is slower: it does not pay" in text
 
 
+@pytest.mark.parametrize("repeats", [1, 2, 4])
+def test_too_few_repetitions_give_no_verdict(found: dict[str, Any], repeats: int) -> None:
+    """Two runs that fell on one side by luck were called faster."""
+    clear = {**found["ratio"], "total_interval": [2.1, 2.9], "ttft_interval": [0.4, 0.6]}
+    text = markdown({**found, "ratio": clear, "repeats": repeats})
+    assert f"too few repetitions to say which way is faster: {repeats}, and it takes 5 at least" in text
+    assert "RAG is faster" not in text
+    assert "RAG is slower" not in text
+    assert "a hint and not a finding" in text
+    assert "a hint and not a finding" not in markdown({**found, "ratio": clear, "repeats": 5})
+
+
+def test_one_repetition_has_no_interval(bench: Bench, settings: Settings) -> None:
+    """“2.00 (2.00 to 2.00)” looked like the surest of all figures."""
+    small, large = shape_of(DRAFTER), shape_of(VERIFIER)
+    once = replace(PLAN, repeats=1)
+    curve = sweep(bench, small, larger(small, (1,)), once, settings=settings, tell=lambda _: None)
+    found = document(bench.run(small, large, once), prices=(), curve=curve)
+    assert found["ratio"]["total_interval"] is found["ratio"]["ttft_interval"] is None
+    assert "no interval" in found["ratio"]["interval"]
+    assert found["sweep"]["points"][0]["total_interval"] is None
+    text = markdown(found)
+    rows = [line for line in text.splitlines() if line.startswith(("| whole answer", "| standard | read"))]
+    assert len(rows) == 2
+    assert not any(" to " in row for row in rows)
+    assert f"**{found['ratio']['total']:.2f}** |" in rows[0]
+
+
+def test_the_interval_is_told_as_it_is_drawn(found: dict[str, Any]) -> None:
+    assert found["ratio"]["interval"].startswith("95 % of 10,000 draws of the repetitions")
+    assert "standard / speculative (95 %)" in markdown(found)
+
+
 def test_a_verifier_that_does_not_fit_is_left_out_of_the_curve_and_named(
     bench: Bench, settings: Settings
 ) -> None:
@@ -134,16 +204,35 @@ def test_a_verifier_that_does_not_fit_is_left_out_of_the_curve_and_named(
     told: list[str] = []
     small = shape_of(DRAFTER)
     free = iter([10**10, 10**10, 10])
-    curve = sweep(bench, small, (1, 4), PLAN, settings=settings, tell=told.append, free=lambda: next(free))
+    verifiers = larger(small, (1, 4))
+    curve = sweep(bench, small, verifiers, PLAN, settings=settings, tell=told.append, free=lambda: next(free))
     assert [one.sizes for one in curve.points] == [1.0]
     assert len(curve.left_out) == 1
     assert "are free" in curve.left_out[0]
     assert told == ["verifier of 1.00 times the drafter's size"]
+    with pytest.raises(ModelError, match=f"are free: {DRAFTER} "):
+        sweep(bench, small, verifiers, PLAN, settings=settings, tell=told.append, free=lambda: 10)
+
+
+def test_models_that_do_not_fit_together_are_refused_before_any_is_built(
+    settings: Settings, model_path: Path
+) -> None:
+    """The machine swapped, or killed the process: each model fitted, both did not."""
+    told: list[str] = []
+    small, large = shape_of(DRAFTER), shape_of(VERIFIER)
+    tokenizer = load_tokenizer(model_path, name="tokenizer")
+    made = Bench(settings, tell=told.append, tokenizer=tokenizer, free=lambda: 1_100_000_000)
+    each = [need.total for need in needs(small, large, made.counted(PLAN), settings)]
+    assert max(each) < 100_000_000 < sum(each)
+    with pytest.raises(ModelError, match=r"1\.1 GB are free: llama:hidden=64.* llama:hidden=128"):
+        made.run(small, large, PLAN)
+    assert told == []
+    made.close()
 
 
 def point(sizes: float, value: float) -> Point:
-    scattered = Ratio(value=value, low=value, high=value)
-    return Point(verifier="v", parameters=1, sizes=sizes, ttft=scattered, total=scattered, floor=1.0)
+    total, never = (Ratio(value=one, low=one, high=one, n=5) for one in (value, 0.1))
+    return Point(verifier="v", parameters=1, sizes=sizes, ttft=never, total=total, floor=1.0)
 
 
 @pytest.mark.parametrize(
@@ -159,78 +248,6 @@ def point(sizes: float, value: float) -> Point:
     ],
 )
 def test_the_break_even_by_hand(curve: Sequence[tuple[float, float]], expected: float | None) -> None:
-    found = break_even([point(*one) for one in curve], "total")
-    assert found == (None if expected is None else pytest.approx(expected))
-
-
-def test_the_command_writes_its_files_and_prints_the_tables(own_home: Path, tmp_path: Path) -> None:
-    as_json, as_markdown, as_html = (tmp_path / f"bench.{form}" for form in ("json", "md", "html"))
-    result = CliRunner().invoke(
-        app,
-        [
-            *("bench", "--drafter", DRAFTER, "--verifier", VERIFIER, *SHORT),
-            *("--hour", "2", "--million", "1,2,3,4"),
-            *("--json", str(as_json), "--markdown", str(as_markdown), "--html", str(as_html)),
-        ],
-    )
-    assert result.exit_code == 0, result.output
-    assert result.stdout == as_markdown.read_text("utf-8")
-    assert "1 of 2, standard: first token after" in result.stderr
-    assert "Where it begins to pay" not in as_html.read_text("utf-8")
-    assert f"Latency: {DRAFTER} drafts, {VERIFIER} verifies" in as_html.read_text("utf-8")
-    assert [one.kind for one in Shelf(own_home).kept()] == ["bench"]
-    found = json.loads(as_json.read_text("utf-8"))
-    assert found["lengths"]["rationale"] == 3
-    assert found["costs"][0]["assumes"][0].startswith("$1 and $2 for a million tokens")
-    assert found["costs"][1]["assumes"][0] == "$2 for an hour of the machine"
-
-
-@pytest.mark.usefixtures("own_home")
-def test_json_on_stdout_is_alone_there() -> None:
-    result = CliRunner().invoke(
-        app, ["bench", "--drafter", DRAFTER, "--verifier", VERIFIER, *SHORT, "--json", "-"]
-    )
-    assert json.loads(result.stdout)["schema"] == "specrag.bench/1"
-
-
-@pytest.mark.parametrize(
-    ("arguments", "status", "said"),
-    [
-        (["--drafter", "smollm2-135m"], 2, "Give two shapes"),
-        (["--drafter", "smollm2-135m", "--verifier", "gpt-9"], 2, "There is no shape “gpt-9”"),
-        (["--drafter", DRAFTER, "--verifier", "llama3.1-70b"], 1, "GB of memory and"),
-        (["--drafter", DRAFTER, "--verifier", VERIFIER, "--million", "1,2"], 2, "is not four prices"),
-        (["--drafter", DRAFTER, "--verifier", VERIFIER, "--sweep", "many"], 2, "is not numbers"),
-        (["--drafter", DRAFTER, "--verifier", VERIFIER, "--tokens", "1"], 2, "rationale is 0"),
-        (["--drafter", DRAFTER, "--verifier", VERIFIER, "--json", "/no/where.json"], 2, "cannot be written"),
-        (["--server-drafter", "http://127.0.0.1:1"], 2, "The verifier has no server"),
-        (["--drafter", f"{DRAFTER},vocab=100", "--verifier", VERIFIER], 2, "has a vocabulary of 100"),
-    ],
-)
-def test_what_cannot_be_measured_is_one_sentence(
-    arguments: list[str], status: int, said: str, model_path: Path
-) -> None:
-    result = CliRunner().invoke(app, ["bench", *arguments])
-    assert (result.exit_code, result.stdout) == (status, "")
-    assert said in result.stderr
-    assert "Traceback" not in result.stderr
-
-
-def test_served_models_are_measured_with_exact_lengths_and_have_no_floor() -> None:
-    with FakeServer(write) as drafter, FakeServer(write) as verifier:
-        settings = load_settings({}, drafter_url=drafter.url, verifier_url=verifier.url)
-        result = over_servers(settings, PLAN, tell=lambda _: None)
-        bodies = [seen.body for seen in (*drafter.seen, *verifier.seen) if seen.body.get("stream")]
-    assert {body["min_tokens"] for body in bodies} == {3, 6}
-    assert all(run.usage.verifier.completion_tokens == 6 for run in result.measured.standard)
-    assert all(run.usage.drafter.completion_tokens == 12 for run in result.measured.speculative)
-    found = document(result, prices=(EXAMPLE,))
-    assert found["floor"] == {}
-    assert found["models"]["size_ratio"] is None
-    assert found["label"].startswith("Models behind servers")
-    assert "there is no floor" in markdown(found)
-
-
-def test_a_role_without_a_server_is_told() -> None:
-    with pytest.raises(UsageError, match="The drafter has no server"):
-        over_servers(load_settings({}), PLAN, tell=lambda _: None)
+    points = [point(*one) for one in curve]
+    assert break_even(points, "total") == (None if expected is None else pytest.approx(expected))
+    assert break_even(points, "ttft") is None

@@ -1,10 +1,12 @@
 """Lines that end at their limit and nowhere else: what a measurement of lengths rests on."""
 
+import re
 from collections.abc import Sequence
 from contextlib import aclosing
 
 from specrag.models.base import End, Line, Output, Piece
 from specrag.prompts import ANSWER_LABEL, RATIONALE_LABEL, draft_conversation
+from tests.fake_server.faults import Fault
 from tests.fake_server.rig import QUESTION, model, write
 from tests.fake_server.server import FakeServer
 from tests.test_rows import write as written
@@ -47,3 +49,18 @@ async def test_a_server_writes_as_many_tokens_as_an_exact_line_has() -> None:
         (23, 23, True),
         (9, 9, True),
     ]
+
+
+async def test_a_server_that_ends_when_it_likes_is_refused_and_not_asked_for_the_rest() -> None:
+    """Each further request read the whole prompt again, and was timed as writing."""
+    with FakeServer(write) as server:
+        async with model("drafter", server) as drafter:
+            server.fault = Fault(kind="own_length")
+            asked = [draft_conversation(QUESTION, ())]
+            async with aclosing(drafter.generate(asked, SERVED)) as outputs:
+                found = [output async for _, output in outputs]
+    assert isinstance(found[-1], End)
+    assert found[-1].error is not None
+    assert re.search(r"it ends after \d+ tokens where \d+ were asked for", found[-1].error)
+    exact = [seen for seen in server.seen if seen.body.get("ignore_eos")]
+    assert len(exact) <= 2 * len(SERVED)  # each line once more, as after any such fault

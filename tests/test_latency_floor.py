@@ -137,6 +137,17 @@ def test_a_ratio_is_that_of_the_medians_and_a_moment_that_met_both_ways_does_not
     assert scattered.value == 2.0
 
 
+def test_the_interval_by_hand() -> None:
+    """Of 9 draws from 9 at least 5 are above the 7th in 3.0 % of cases, and above the 8th in 0.1 %.
+
+    An interval of means followed the one run in which the machine did something else.
+    """
+    found = ratio([1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0, 8.0, 900.0], [1.0] * 9)
+    assert (found.low, found.value, found.high, found.n) == (2.0, 5.0, 8.0, 9)
+    assert found.interval == (2.0, 8.0)
+    assert ratio([3.0], [2.0]).interval is None
+
+
 USAGES: dict[Any, Usage] = {
     "standard": Usage(verifier=RoleUsage(prompt_tokens=1000, completion_tokens=100)),
     "speculative": Usage(

@@ -1,10 +1,17 @@
 """Shapes are those of the published models, and what does not fit is refused with both figures."""
 
+from pathlib import Path
+
 import pytest
 
+from specrag.config import load_settings
 from specrag.errors import ModelError, UsageError
+from specrag.evaluation.latency.bench import needs
 from specrag.evaluation.latency.memory import Need, cache_bytes, check, free_memory, need_of, weight_bytes
+from specrag.evaluation.latency.passes import Counted, Pass
 from specrag.evaluation.latency.shapes import PRESETS, Shape, scaled, shape_of
+from specrag.evaluation.latency.ways import PhaseName
+from specrag.types import Role
 
 PUBLISHED = {
     "smollm2-135m": 134_515_008,
@@ -83,12 +90,53 @@ def test_memory_by_hand() -> None:
     assert need.total == need.weights + need.cache + need.working
 
 
+def test_what_a_plan_needs_by_hand() -> None:
+    """The keys and values of the drafts were forgotten, and the logits of the verification."""
+    phases = [
+        counted("read", "verifier", Pass(tokens=100, pairs=0, logits=1)),
+        counted("write", "verifier", *(Pass(tokens=1, pairs=0, logits=1, cached=n) for n in (101, 150))),
+        counted("draft read", "drafter", Pass(tokens=60, pairs=0, logits=3)),
+        counted("draft write", "drafter", *(Pass(tokens=3, pairs=0, logits=3, cached=n) for n in (70, 90))),
+        counted("verify", "verifier", Pass(tokens=200, pairs=0, logits=40)),
+    ]
+    drafter, verifier = needs(TINY, TINY, phases, load_settings({}, precision="float16"))
+    assert (drafter.cache, verifier.cache) == (cache_bytes(TINY, 60 + 90), cache_bytes(TINY, 100 + 150))
+    assert drafter.working == 4 * (60 * (48 + 32) + 2 * 3 * 100)
+    assert verifier.working == 4 * (200 * (48 + 32) + 2 * 40 * 100)
+    assert drafter.weights == verifier.weights == weight_bytes(TINY, "float16")
+
+
+def counted(name: PhaseName, role: Role, *passes: Pass) -> Counted:
+    return Counted(name=name, role=role, passes=passes)
+
+
+def test_two_models_and_the_rest_of_the_machine_have_to_fit_together() -> None:
+    """A machine with room for the models alone had none for Python, and killed it."""
+    both = [Need(name="x", weights=10, cache=20, working=30), Need(name="y", weights=1, cache=2, working=3)]
+    check(both, 1_000_000_066)
+    with pytest.raises(ModelError, match=r"x 0\.0 GB .*, y 0\.0 GB"):
+        check(both, 1_000_000_065)
+
+
 def test_what_does_not_fit_is_refused_with_both_figures() -> None:
     """The process was killed after minutes of building weights, without a word."""
     need = need_of(PRESETS["llama3.1-70b"], "float16", tokens=2000, read_at_once=1500, logits=1)
     with pytest.raises(ModelError, match=r"need 1\d\d\.\d GB of memory and 24\.0 GB are free: llama3.1-70b"):
         check([need], 24_000_000_000)
     check([Need(name="x", weights=10, cache=0, working=0)], 24_000_000_000)
+
+
+def test_a_container_has_what_its_limit_leaves(tmp_path: Path) -> None:
+    """The machine had 64 GB free and the container 4, and the process was killed."""
+
+    def files(name: str, limit: str) -> tuple[str, str]:
+        (tmp_path / f"{name}.max").write_text(f"{limit}\n")
+        (tmp_path / f"{name}.now").write_text("3000000\n")
+        return str(tmp_path / f"{name}.max"), str(tmp_path / f"{name}.now")
+
+    absent = (str(tmp_path / "none"), str(tmp_path / "none"))
+    assert free_memory([absent, files("limited", "5000000")]) == 2_000_000
+    assert free_memory([absent, files("free", "max")]) > 100_000_000
 
 
 def test_this_machine_tells_its_free_memory() -> None:

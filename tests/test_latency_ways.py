@@ -1,25 +1,26 @@
 """Both ways over the real engine with tiny random models: lengths, phases and what a run tells of itself."""
 
 import math
-import random
-from collections.abc import Iterator
+from collections.abc import AsyncGenerator, Callable, Iterator, Sequence
+from contextlib import aclosing
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from specrag.errors import ModelError, UsageError
+from specrag.errors import ContextTooLong, ModelError
 from specrag.evaluation.latency.energy import Meter
 from specrag.evaluation.latency.interleave import Plan, measure, order
 from specrag.evaluation.latency.random_weights import made
 from specrag.evaluation.latency.shapes import shape_of
-from specrag.evaluation.latency.texts import Lengths, words, work_of
+from specrag.evaluation.latency.texts import Lengths, work_of
 from specrag.evaluation.latency.ways import Pair, Run, run
+from specrag.models.base import Conversation, LanguageModel, Line, Output, ScoreRequest, TokenScores
 from specrag.models.loading import load_tokenizer
 from specrag.models.local import LocalModel
-from specrag.models.render import Renderer
 from specrag.models.scripted import ScriptedModel
 from specrag.models.worker import Worker
+from specrag.types import ModelInfo
 from tests.toys import counting_clock
 
 DRAFTER = shape_of("llama:hidden=64,layers=2,heads=2,kv=1,intermediate=128")
@@ -90,44 +91,27 @@ async def test_phases_add_up_to_the_total_and_the_first_token_is_where_it_can_be
     assert speculative.first_draft_s < speculative.ttft_s
 
 
-async def test_a_model_that_writes_less_is_refused() -> None:
+@pytest.mark.parametrize("count", [1, 11])
+async def test_a_model_that_writes_less_is_refused(count: int) -> None:
     """A scripted model ends when it has said what it has to say, as a server does that ignores our wishes."""
-    model = ScriptedModel(lambda text: {"answer": " 640 watt-hours"})
+    model = ScriptedModel(lambda text: {"answer": " watt" * count})
     work = work_of(LENGTHS, seed=0, repetition=0)
     pair = Pair(drafter=model, verifier=model, clock=counting_clock())
-    with pytest.raises(ModelError, match=r"wrote \d+ tokens where 12 were asked for"):
+    with pytest.raises(ModelError, match=f"wrote {count} tokens where 12 were asked for"):
         await run("standard", pair, work, LENGTHS)
 
 
-def test_texts_have_exactly_the_asked_tokens(tokenizer: Any) -> None:
-    """A word of two tokens made passages longer than the report said."""
-    renderer = Renderer(tokenizer)
-    for count in (1, 32, 200):
-        text = words(count, random.Random(count))
-        assert len(renderer.encode(f" {text}")) == count
-        assert len(renderer.encode(f"\n{text}")) == count + 1
+async def test_drafts_that_were_not_verified_are_no_run() -> None:
+    """A verifier that gave up at once was the fastest of all."""
 
+    def judge(_: str) -> float:
+        raise ContextTooLong("The prompt is too long.")
 
-def test_repetitions_have_other_texts_and_the_same_seed_the_same() -> None:
-    """A server that had read a passage before answered from its cache."""
-    first, again, other = (work_of(LENGTHS, seed=0, repetition=number) for number in (0, 0, 1))
-    assert first == again
-    assert not {passage.text for passage in first.passages} & {passage.text for passage in other.passages}
-    assert [len(subset) for subset in first.subsets] == [2, 2, 2]
-    assert {passage.id for subset in first.subsets for passage in subset} == {"p0", "p1", "p2", "p3"}
-
-
-@pytest.mark.parametrize(
-    ("given", "said"),
-    [
-        ({"passages": 0}, "passages is 0"),
-        ({"passages": 1, "per_draft": 2}, "cannot read 2 of 1 passages"),
-        ({"tokens": 8, "rationale": 8}, "leaves nothing of 8"),
-    ],
-)
-def test_lengths_that_leave_nothing_to_measure_are_refused(given: dict[str, int], said: str) -> None:
-    with pytest.raises(UsageError, match=said):
-        Lengths(**given)
+    drafter = ScriptedModel(lambda _: {"rationale": " watt" * 7, "answer": " hours" * 5})
+    verifier = ScriptedModel(lambda _: {}, judge=judge)
+    work = work_of(LENGTHS, seed=0, repetition=0)
+    with pytest.raises(ModelError, match="The prompt is too long"):
+        await run("speculative", Pair(drafter=drafter, verifier=verifier), work, LENGTHS)
 
 
 def test_ways_take_turns_at_being_first() -> None:
@@ -150,6 +134,81 @@ async def test_warm_up_runs_are_told_and_not_counted(pair: Pair, tmp_path: Path)
     assert (len(measured.standard), len(measured.speculative), len(told)) == (2, 2, 6)
     assert told[0].startswith("warm-up, speculative: first token after")
     assert measured.standard[0].joules is None, "this folder tells no energy"
+
+
+class Heard:
+    """A model that tells what it is asked to write about, and is otherwise the one it has."""
+
+    def __init__(self, model: LanguageModel, listen: Callable[[str], None]) -> None:
+        self._model = model
+        self._listen = listen
+
+    @property
+    def info(self) -> ModelInfo:
+        return self._model.info
+
+    async def generate(
+        self, conversations: Sequence[Conversation], lines: Sequence[Line]
+    ) -> AsyncGenerator[tuple[int, Output]]:
+        turns = (turn for one in conversations for turn in one.turns)
+        self._listen(" ".join(segment.text for turn in turns for segment in turn.segments))
+        async with aclosing(self._model.generate(conversations, lines)) as outputs:
+            async for output in outputs:
+                yield output
+
+    async def score(self, requests: Sequence[ScoreRequest]) -> list[TokenScores]:
+        return await self._model.score(requests)
+
+
+async def test_ways_are_run_in_turn_and_read_the_same_new_texts_in_each_repetition(pair: Pair) -> None:
+    """One way after the other met other moments of the machine; texts that came again were in a cache."""
+    plan = Plan(lengths=LENGTHS, repeats=3, warmups=1)
+    texts = {
+        number: [one.text for one in work_of(LENGTHS, seed=0, repetition=number).passages]
+        for number in (-1, 0, 1, 2)
+    }
+    found: list[tuple[str, list[int]]] = []
+
+    def heard(name: str, model: LanguageModel) -> Heard:
+        return Heard(
+            model,
+            lambda said: found.append(
+                (name, [number for number, passages in texts.items() if all(one in said for one in passages)])
+            ),
+        )
+
+    await measure(Pair(drafter=heard("drafts", pair.drafter), verifier=heard("answers", pair.verifier)), plan)
+    assert found == [
+        ("drafts", [-1]),
+        ("answers", [-1]),
+        ("answers", [0]),
+        ("drafts", [0]),
+        ("drafts", [1]),
+        ("answers", [1]),
+        ("answers", [2]),
+        ("drafts", [2]),
+    ]
+
+
+async def test_a_run_has_the_energy_that_was_taken_while_it_ran(pair: Pair, tmp_path: Path) -> None:
+    """Every run had all the energy since the first one."""
+    zone, taken = tmp_path / "intel-rapl:0", [0]
+    zone.mkdir()
+    (zone / "name").write_text("package-0\n")
+    (zone / "max_energy_range_uj").write_text("1000000000\n")
+
+    def take(joules: int) -> None:
+        taken[0] += joules
+        (zone / "energy_uj").write_text(f"{taken[0]}000000\n")
+
+    take(0)
+    heard = Pair(
+        drafter=Heard(pair.drafter, lambda _: take(3)), verifier=Heard(pair.verifier, lambda _: take(7))
+    )
+    plan = Plan(lengths=LENGTHS, repeats=2, warmups=1)
+    measured = await measure(heard, plan, meter=Meter(tmp_path), tell=lambda _: take(100))
+    assert [one.joules for one in measured.standard] == pytest.approx([7, 7])
+    assert [one.joules for one in measured.speculative] == pytest.approx([3, 3])
 
 
 def test_energy_is_added_up_and_survives_a_counter_that_begins_anew(tmp_path: Path) -> None:

@@ -111,7 +111,7 @@ def test_sixteen_drafts_and_one_have_a_card_and_a_lane_each() -> None:
 def test_groundedness_has_its_bar_when_it_is_known() -> None:
     html = cards.board(SYNTHESISED)
     labels = _texts(inside(html, find(html, "sr-card")[0], "dt"))
-    assert labels.index("grounded") == labels.index("self-reflection") + 1
+    assert labels.index("groundedness") == labels.index("self-reflection") + 1
     assert "grounded" not in cards.board(SELECTED)
 
 

@@ -60,6 +60,50 @@ def test_differences_show_their_intervals_and_say_what_they_show() -> None:
     assert row(part, "speculative:drafts=2")[3:] == ["−0.300", "4", "worse"]
 
 
+def test_only_what_is_shown_is_a_filled_dot() -> None:
+    """An interval that leaves 0 out looks like a difference, also where its signs may be luck."""
+    made = evaluation()
+    made["differences"][0] |= {"mean": -0.2, "low": -0.3, "high": -0.1, "sign_p": 0.25}
+    (series,) = data(parts(made)["Differences on the same questions"])
+    assert series["marker"]["symbol"] == ["circle-open", "circle"]
+    part = parts(made)["Differences on the same questions"]
+    assert [one[-1] for one in part.tables[0].rows] == [
+        ("no difference shown", "sign test: 0.250"),
+        ("worse", "sign test: 0.031"),
+    ]
+
+
+def test_a_figure_over_fewer_questions_says_so() -> None:
+    """Citation precision over the three runs that cite looked like that of all."""
+    answers = parts(evaluation())["Answers"].tables[0]
+    assert [cell.under for cell in answers.rows[0]] == ["", "", "0.400 to 0.800", "0.000 to 0.600, n = 3", ""]
+
+
+def test_metrics_that_are_not_known_here_are_shown_by_their_names() -> None:
+    """A judge adds figures of its own, and so may the next version: refusing them would lose the report."""
+    made = evaluation()
+    for one in made["pipelines"].values():
+        for mark, value in (("judged", 0.75), ("tone_of_voice", 0.5)):
+            one["metrics"][mark], one["intervals"][mark], one["counts"][mark] = value, [0.25, 1.0], 4
+    made["differences"][0]["metric"] = "tone_of_voice"
+    found = parts(made)
+    assert {"judged", "tone of voice"} < set(found["Answers"].tables[0].heads)
+    assert row(found["Answers"], "standard")[-3:-1] == ["0.750", "0.500"]
+    assert row(found["Differences on the same questions"], "speculative")[2] == "tone of voice"
+
+
+def test_runs_that_chose_nothing_are_told() -> None:
+    made = evaluation()
+    note = "Answered by no draft: 2 (not among the n, since nothing was chosen)."
+    assert parts(made)["What speculative chose from its drafts"].notes == (note,)
+    made["pipelines"]["speculative"]["choices"] = {
+        "n": 0, "by_no_draft": 3, "worth": {}, "intervals": {}, "counts": {}, "selected_minus": {}, "auc": {},
+    }  # fmt: skip
+    none = parts(made)["What speculative chose from its drafts"]
+    assert (none.words, none.figure, none.tables) == ((), None, ())
+    assert "Answered by no draft: 3" in tables(none)
+
+
 def test_what_was_selected_is_gold_beside_other_choices() -> None:
     part = parts(evaluation())["What speculative chose from its drafts"]
     (series,) = data(part)
@@ -147,6 +191,32 @@ def test_the_ratio_says_where_it_does_not_pay() -> None:
     assert layout(part).shapes[0].x0 == 1
     assert "speculative RAG is slower: it does not pay" in part.words[0]
     assert row(part, "whole answer") == ["whole answer", "30.0 s", "12.0 s", "2.50"]
+
+
+def test_too_few_repetitions_give_no_verdict_and_one_no_interval() -> None:
+    """What looked like the surest figure of all was a single run."""
+    alone = {"ttft": 0.75, "total": 2.5, "ttft_interval": None, "total_interval": None}
+    made = latency(ratio=alone, repeats=1)
+    for way in ("standard", "speculative"):
+        for spread in made[way]["spread"].values():
+            spread["n"] = 1
+    made["sweep"]["points"][0] |= {"ttft_interval": None, "total_interval": None}
+    found = parts(made)
+    part = found["How many times as long standard RAG takes"]
+    assert "too few repetitions to say which way is faster: 1" in part.words[0]
+    assert [cell.under for cell in part.tables[0].rows[0]] == ["", "", "", ""]
+    assert data(part)[0]["error_x"]["array"] == [0, 0]
+    curve = found["Where it begins to pay"]
+    assert curve.words[1] == "Of so few repetitions it is a hint and not a finding."
+    assert data(curve)[0]["error_y"]["array"][0] == 0
+    made["repeats"] = 7
+    assert "neither is shown to be faster" in parts(made)[part.title].words[0]
+
+
+def test_servers_are_named_where_they_computed() -> None:
+    made = latency()
+    made["environment"]["servers"] = {"drafter": "vLLM at http://a.example", "verifier": "vLLM"}
+    assert "Computed by servers (drafter: vLLM at http://a.example" in head(checked(made))
 
 
 def test_the_curve_shows_its_break_even() -> None:

@@ -444,6 +444,25 @@ async def test_who_listens_hears_of_every_run_that_was_kept(tmp_path: Path, stor
     assert heard[0][0] == done == fold(heard[0][1])
 
 
+async def test_a_listener_that_fails_costs_no_run(
+    tmp_path: Path, store: ChromaStore, caplog: pytest.LogCaptureFixture
+) -> None:
+    """The run was kept, called lost, and counted twice when it was deleted."""
+
+    def broken(_trace: Trace, _events: Sequence[Event]) -> None:
+        raise OSError(errno.ECONNREFUSED, "Connection refused")
+
+    kept = TraceStore(tmp_path / "traces.db")
+    runs = Runs(kept, deadline_s=20, kept=broken)
+    history = History(kept, runs, load_settings({}))
+    run_id = runs.start(pipeline(store, ScriptedModel(extract)), request())
+    assert (await last(runs, run_id)).status == "done"
+    await runs.close()
+    assert "could not be kept" not in caplog.text
+    assert "who hears of kept runs failed" in caplog.text
+    assert await asyncio.to_thread(history.delete, Visitor(id="ann"), [run_id]) == 1
+
+
 async def test_a_slow_reader_slows_no_run(runs: Runs, store: ChromaStore) -> None:
     run_id = runs.start(pipeline(store, ScriptedModel(extract)), request())
     async with aclosing(runs.follow(run_id, every_s=0.01)) as slow:

@@ -1,13 +1,12 @@
 """`specrag bench`: standard against speculative RAG on equal hardware, by the shapes of the models alone."""
 
-import sys
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
-from specrag.cli.common import friendly, print_json
-from specrag.cli.reports import html_of, keep_report
+from specrag.cli.common import check_places, friendly, put_out
+from specrag.cli.reports import keep_report
 from specrag.config import Settings, load_settings
 from specrag.errors import UsageError
 from specrag.prices import EXAMPLE, EXAMPLE_MACHINE, Prices, prices_from
@@ -63,11 +62,16 @@ def bench(  # noqa: PLR0917 - typer passes every one by name
 ) -> None:
     """Time standard and speculative RAG on this machine, with random weights in the shapes of real models."""
     from specrag.evaluation.latency.interleave import Plan
+    from specrag.evaluation.latency.markdown import markdown
     from specrag.evaluation.latency.texts import Lengths
 
     with friendly():
-        for file in (as_json, as_markdown, as_html):
-            _insist_on_folder(file)
+        check_places(as_json, as_markdown, as_html)
+        served = server_drafter is not None or server_verifier is not None
+        if served:
+            _insist_on_none(
+                drafter=drafter, verifier=verifier, sweep=sweep, precision=precision, threads=threads
+            )
         settings = load_settings(
             drafter_url=server_drafter,
             verifier_url=server_verifier,
@@ -89,21 +93,22 @@ def bench(  # noqa: PLR0917 - typer passes every one by name
             seed=seed,
         )
         prices = _prices(million, hour)
-        served = server_drafter is not None or server_verifier is not None
         if served:
             found = _served(settings, plan, prices)
         else:
             found = _here(settings, plan, prices, drafter=drafter, verifier=verifier, sizes=sweep)
         keep_report(settings, found)
-        if as_html is not None:
-            as_html.write_text(html_of(found), encoding="utf-8", errors="replace")
-    _told(found, as_json, as_markdown)
+        put_out(found, markdown(found), as_json, as_markdown, as_html)
 
 
-def _insist_on_folder(file: Path | None) -> None:
-    """Said before the measurement and not after it, when all of it would be lost."""
-    if file is not None and (not file.parent.is_dir() or file.is_dir()):
-        raise UsageError(f"“{file}” cannot be written: it needs a folder that exists, and a name in it.")
+def _insist_on_none(**given: object) -> None:
+    """Behind servers these have no meaning, and who typed them believes that they are what was measured."""
+    typed = [f"--{name}" for name, value in given.items() if value is not None]
+    if typed:
+        raise UsageError(
+            f"{' and '.join(typed)} cannot be given together with servers, which have models and settings "
+            "of their own; leave out one or the other."
+        )
 
 
 def _prices(million: str | None, hour: str | None) -> tuple[Prices, ...]:
@@ -134,26 +139,29 @@ def _here(
     from specrag.evaluation.latency.bench import Bench
     from specrag.evaluation.latency.document import document
     from specrag.evaluation.latency.shapes import shape_of
-    from specrag.evaluation.latency.sweep import sweep
+    from specrag.evaluation.latency.sweep import larger, sweep
 
     if drafter is None or verifier is None:
         raise UsageError("Give two shapes, such as --drafter smollm2-135m --verifier smollm2-1.7b.")
     small, large = shape_of(drafter), shape_of(verifier)
-    multiples = _multiples(sizes)
+    verifiers = None if sizes is None else larger(small, _multiples(sizes))
     bench_ = Bench(settings, tell=say)
     try:
         result = bench_.run(small, large, plan)
-        curve = sweep(bench_, small, multiples, plan, settings=settings, tell=say) if multiples else None
+        curve = sweep(bench_, small, verifiers, plan, settings=settings, tell=say) if verifiers else None
     finally:
         bench_.close()
     return document(result, prices=prices, curve=curve, threads=settings.threads)
 
 
-def _multiples(sizes: str | None) -> tuple[float, ...]:
+def _multiples(sizes: str) -> tuple[float, ...]:
     try:
-        return tuple(float(part) for part in (sizes or "").split(",") if part.strip())
-    except ValueError as error:
-        raise UsageError(f"--sweep “{(sizes or '')[:40]}” is not numbers such as 1,2,4,8.") from error
+        found = tuple(float(part) for part in sizes.split(",") if part.strip())
+    except ValueError:
+        found = ()
+    if not found:
+        raise UsageError(f"--sweep “{sizes[:40]}” is not numbers such as 1,2,4,8.")
+    return found
 
 
 def _served(settings: Settings, plan: Any, prices: tuple[Prices, ...]) -> dict[str, Any]:
@@ -162,20 +170,3 @@ def _served(settings: Settings, plan: Any, prices: tuple[Prices, ...]) -> dict[s
     from specrag.evaluation.latency.document import document
 
     return document(over_servers(settings, plan, tell=say), prices=prices)
-
-
-def _told(found: dict[str, Any], as_json: Path | None, as_markdown: Path | None) -> None:
-    """The tables on stdout, or the document alone where it was asked for there; files beside."""
-    import json
-
-    from specrag.evaluation.latency.markdown import markdown
-
-    tables = markdown(found)
-    if as_markdown is not None:
-        as_markdown.write_text(tables, encoding="utf-8")
-    if as_json is not None and str(as_json) != "-":
-        as_json.write_text(json.dumps(found, ensure_ascii=False, indent=2) + "\n", encoding="utf-8")
-    if str(as_json) == "-":
-        print_json(found)
-    else:
-        sys.stdout.write(tables)

@@ -1,7 +1,6 @@
 """`specrag eval`: pipelines side by side on files of questions, and a report that says what is shown."""
 
 import asyncio
-import json
 import sys
 import tempfile
 from collections.abc import Iterator, Sequence
@@ -11,8 +10,8 @@ from typing import Annotated, Any
 
 import typer
 
-from specrag.cli.common import friendly, print_json
-from specrag.cli.reports import html_of, keep_report
+from specrag.cli.common import check_places, friendly, put_out
+from specrag.cli.reports import keep_report
 from specrag.config import Settings, load_settings
 from specrag.errors import UsageError
 from specrag.evaluation.converters import Format
@@ -70,8 +69,7 @@ def evaluate_command(  # noqa: PLR0917 - typer passes every one by name
     """Compare pipelines on questions with known answers."""
     with friendly():
         settings = load_settings()
-        for path in (json_out, markdown_out, html_out):
-            _check_place(path)
+        check_places(json_out, markdown_out, html_out)
         datasets = _datasets(data, form)
         systems = systems_of(pipelines)
         for system in systems:
@@ -83,11 +81,10 @@ def evaluate_command(  # noqa: PLR0917 - typer passes every one by name
                 datasets=datasets, systems=systems, settings=settings, seed=seed, limit=limit, corpus=corpus
             )
             report = _report(parts, plan, folder, kept=out is not None, restart=restart)
-        _put_out(report, json_out, markdown_out)
-        if html_out is not None:
-            _write(html_out, html_of(report))
+        if _any_ran(report):
+            keep_report(settings, report)
+        put_out(report, markdown(report), json_out, markdown_out, html_out)
         _check_any(report)
-        keep_report(settings, report)
 
 
 def _datasets(data: Sequence[Path], form: Format | None) -> tuple[Dataset, ...]:
@@ -188,34 +185,12 @@ def _left(seconds: float | None) -> str:
     return f"; {seconds / _MINUTE_S:.0f} min left"
 
 
-def _put_out(report: dict[str, Any], json_out: Path | None, markdown_out: Path | None) -> None:
-    text = markdown(report)
-    if json_out == Path("-"):
-        print_json(report)
-    else:
-        typer.echo(text)
-    if json_out is not None and json_out != Path("-"):
-        _write(json_out, json.dumps(report, ensure_ascii=False, indent=2) + "\n")
-    if markdown_out is not None:
-        _write(markdown_out, text)
-
-
-def _check_place(path: Path | None) -> None:
-    """Said before hours of computing and not after them."""
-    if path is not None and (path.is_dir() or not path.absolute().parent.is_dir()):
-        raise UsageError(f"{path} cannot be written: it is a folder, or the folder of it does not exist.")
-
-
-def _write(path: Path, text: str) -> None:
-    try:
-        path.write_text(text, encoding="utf-8", errors="replace")
-    except OSError as error:
-        raise EvaluationError(f"{path} cannot be written: {error.strerror or error}.") from error
+def _any_ran(report: dict[str, Any]) -> bool:
+    return any(len(one["failed"]) < one["n"] for one in report["pipelines"].values())
 
 
 def _check_any(report: dict[str, Any]) -> None:
     """Where nothing at all could be run, the report is no result."""
-    found = report["pipelines"].values()
-    if all(len(one["failed"]) == one["n"] for one in found):
-        first = next(fault["error"] for one in found for fault in one["failed"])
+    if not _any_ran(report):
+        first = next(fault["error"] for one in report["pipelines"].values() for fault in one["failed"])
         raise EvaluationError(f"All runs failed, so nothing is shown. The first: {first}")

@@ -2,8 +2,12 @@
 
 The questions are drawn again with replacement, all pipelines together, so that a difference is taken on the
 same questions and is not blurred by how hard those are.
+
+Of few values, or few that are not 0, the draws know too little: of one value they make an interval of no
+width. So a difference has to pass the sign test as well, which is exact for any number of questions.
 """
 
+import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
@@ -16,6 +20,8 @@ Numbers: TypeAlias = NDArray[Any]
 
 DRAWS: Final = 10_000
 LEVEL: Final = 0.95
+SIGN_LEVEL: Final = 0.05
+"""Of the sign test, two-sided: 6 differences all one way pass it, 5 do not."""
 _AT_ONCE: Final = 1_000_000
 """Numbers drawn in one piece, so that thousands of questions do not fill the memory."""
 _KEPT: Final = 40_000_000
@@ -30,11 +36,13 @@ class Estimate:
     low: float
     high: float
     n: int
+    sign_p: float = 1.0
+    """How often signs that are tossed like coins are at least as uneven as those of the values."""
 
     @property
     def clear(self) -> bool:
-        """Whether the interval leaves 0 out, as that of a difference has to."""
-        return self.low > 0 or self.high < 0
+        """Whether the interval leaves 0 out and the signs are no luck, as a difference has to show."""
+        return (self.low > 0 or self.high < 0) and self.sign_p <= SIGN_LEVEL
 
 
 def estimate(values: Sequence[float], *, seed: int = 0, draws: int = DRAWS) -> Estimate | None:
@@ -45,7 +53,9 @@ def estimate(values: Sequence[float], *, seed: int = 0, draws: int = DRAWS) -> E
     means = _means(data, seed=seed, draws=draws)
     tail = (1 - LEVEL) / 2
     low, high = np.quantile(means, [tail, 1 - tail])
-    return Estimate(mean=float(data.mean()), low=float(low), high=float(high), n=len(data))
+    return Estimate(
+        mean=float(data.mean()), low=float(low), high=float(high), n=len(data), sign_p=sign_test(values)
+    )
 
 
 def difference(
@@ -57,6 +67,17 @@ def difference(
         ValueError: they are not of the same length.
     """
     return estimate([a - b for a, b in zip(ours, theirs, strict=True)], seed=seed, draws=draws)
+
+
+def sign_test(values: Sequence[float]) -> float:
+    """The exact two-sided p of as many values above 0 and below it as there are; those at 0 say nothing."""
+    above, below = sum(value > 0 for value in values), sum(value < 0 for value in values)
+    n, fewer = above + below, min(above, below)
+    ways = [
+        math.exp(math.lgamma(n + 1) - math.lgamma(k + 1) - math.lgamma(n - k + 1) - n * math.log(2))
+        for k in range(fewer + 1)
+    ]
+    return min(1.0, 2 * math.fsum(ways))
 
 
 def _means(data: Numbers, *, seed: int, draws: int) -> Numbers:

@@ -2,7 +2,8 @@
 
 The drafts of a stored run are decided again without a model. `oracle` is what a perfect verifier would reach:
 the distance from it is the verifier's loss, the rest is the drafter's. All others choose as a run does, among
-the drafts that give an answer. `random` is the expected value, exactly: the mean over those drafts.
+the drafts that give an answer. `random` is the expected value, exactly: the mean over those drafts. A run
+whose answer none of its drafts gave chose nothing: it is counted, not compared, or it would beat its oracle.
 """
 
 from collections import Counter
@@ -34,11 +35,11 @@ class Judgement:
 
 
 def choices(question: Question, trace: Trace) -> dict[str, float]:
-    """What each way of choosing is worth for one run; empty if nothing was decided between drafts."""
-    if not trace.drafts or trace.decision is None or trace.decision.kind == "direct":
+    """What each way of choosing is worth for one run; empty if its answer is that of no draft."""
+    if not _between_drafts(trace) or by_no_draft(trace):
         return {}
     drafts = [trace.drafts[index] for index in in_contest(trace.drafts)]
-    values = [score(question, draft.answer) for draft in drafts] or [score(question, "")]
+    values = [score(question, draft.answer) for draft in drafts]
     made = {
         "selected": score(question, said(trace)),
         "oracle": max(values),
@@ -48,6 +49,13 @@ def choices(question: Question, trace: Trace) -> dict[str, float]:
         "longest": values[_longest(drafts)],
     }
     return made | _decided_again(question, trace)
+
+
+def by_no_draft(trace: Trace) -> bool:
+    """Whether a run had drafts and its answer is that of none: written afresh, or nobody had one."""
+    if not _between_drafts(trace) or trace.decision is None:
+        return False
+    return trace.decision.kind != "selected" or not in_contest(trace.drafts)
 
 
 def judgements(question: Question, trace: Trace) -> tuple[Judgement, ...]:
@@ -60,6 +68,10 @@ def judgements(question: Question, trace: Trace) -> tuple[Judgement, ...]:
         )
         for draft in drafts
     )
+
+
+def _between_drafts(trace: Trace) -> bool:
+    return bool(trace.drafts) and trace.decision is not None and trace.decision.kind != "direct"
 
 
 def _decided_again(question: Question, trace: Trace) -> dict[str, float]:
@@ -82,11 +94,12 @@ def _weightings(trace: Trace) -> dict[str, ScoreWeights]:
 
 
 def _worth(question: Question, again: Callable[[], Trace]) -> float | None:
-    """None where these weights count only scores that the run did not find out."""
+    """None where the scores that count were not found out, or nobody has written the answer."""
     try:
-        return score(question, said(again()))
+        trace = again()
     except UsageError:
         return None
+    return None if trace.answer is None else score(question, said(trace))
 
 
 def _weights(given: Mapping[str, float]) -> ScoreWeights:
@@ -95,11 +108,9 @@ def _weights(given: Mapping[str, float]) -> ScoreWeights:
 
 def _majority(drafts: Sequence[Draft]) -> int:
     """The first draft with the answer that is given most often, equal when normalised."""
-    if not drafts:
-        return 0
     answers = [normalise_answer(draft.answer) for draft in drafts]
     return answers.index(Counter(answers).most_common(1)[0][0])
 
 
 def _longest(drafts: Sequence[Draft]) -> int:
-    return max(range(len(drafts)), key=lambda index: len(drafts[index].answer), default=0)
+    return max(range(len(drafts)), key=lambda index: len(drafts[index].answer))

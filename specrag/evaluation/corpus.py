@@ -4,6 +4,7 @@ Either way it is a collection of an ordinary store, so that the ordinary retriev
 pipeline that asks again, hop by hop, can. Passages are put in whole, as the file has them.
 """
 
+import hashlib
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Final, Literal, Protocol, TypeAlias
@@ -53,7 +54,7 @@ class GivenCorpus:
 
 
 class OpenCorpus:
-    """The passages of all questions together, indexed once."""
+    """The passages of all questions together and nothing else, indexed once."""
 
     def __init__(
         self,
@@ -63,22 +64,34 @@ class OpenCorpus:
         *,
         tell: Callable[[int, int], None] = lambda _done, _total: None,
     ) -> None:
-        """Index what is not there yet; `tell` hears how many passages are in, and of how many."""
+        """Index what is not there yet, remove what no question brings.
+
+        `tell` hears how many passages are in, and of how many.
+        """
         passages = list({one.id: one for question in questions for one in question.passages}.values())
+        parts = [passages[start : start + _SLICE] for start in range(0, len(passages), _SLICE)]
+        wanted = {_identity(part): part for part in parts}
         store.ensure_collection(OPEN, embedder.fingerprint)
         there = set(store.editions(OPEN))
-        for start in range(0, len(passages), _SLICE):
-            part = passages[start : start + _SLICE]
-            identity = f"slice-{part[0].id}-{len(part)}-{part[-1].id}"
+        for identity in sorted(there - wanted.keys()):  # first, or a passage of both would be there twice
+            store.delete(OPEN, identity)
+        done = 0
+        for identity, part in wanted.items():
             if identity not in there:
                 put(store, embedder, OPEN, part, identity)
-            tell(min(start + _SLICE, len(passages)), len(passages))
+            done += len(part)
+            tell(done, len(passages))
         self.passages = len(passages)
 
     @contextmanager
     def hold(self, question: Question) -> Iterator[str]:  # noqa: ARG002 - the same for every question
         """See `Corpus.hold`."""
         yield OPEN
+
+
+def _identity(part: Sequence[Seen]) -> str:
+    """Follows from every passage of a slice, whose ids follow from their texts."""
+    return f"slice-{hashlib.sha256(' '.join(one.id for one in part).encode()).hexdigest()[:32]}"
 
 
 def put(

@@ -51,7 +51,7 @@ def read_questions(path: Path, form: Format | None = None) -> Dataset:
     if not kept:
         raise EvaluationError(f"{path.name} holds no question with passages.")
     digest = hashlib.sha256(data).hexdigest()
-    return Dataset(name=_name(path), sha256=digest, questions=kept, left_out=left_out)
+    return Dataset(name=_name(path), sha256=digest, questions=kept, form=form or "", left_out=left_out)
 
 
 def _name(path: Path) -> str:

@@ -104,6 +104,7 @@ def _pipeline(system: System, found: Summary) -> dict[str, Any]:
 def _choices(found: Choices) -> dict[str, Any]:
     return {
         "n": found.n,
+        "by_no_draft": found.by_no_draft,
         **_estimates(found.worth, "worth"),
         "selected_minus": {name: interval(one) for name, one in found.against.items()},
         "auc": {
@@ -145,6 +146,7 @@ def interval(one: Estimate) -> dict[str, Any]:
         "low": _rounded(one.low),
         "high": _rounded(one.high),
         "n": one.n,
+        "sign_p": _rounded(one.sign_p),
         "clear": one.clear,
     }
 

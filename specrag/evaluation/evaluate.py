@@ -12,7 +12,7 @@ from typing import Any
 
 from specrag.build import Parts
 from specrag.config import Settings, model_name
-from specrag.evaluation.corpus import Corpus, GivenCorpus, OpenCorpus
+from specrag.evaluation.corpus import OPEN, Corpus, GivenCorpus, OpenCorpus
 from specrag.evaluation.document import Origin, document
 from specrag.evaluation.folder import Folder
 from specrag.evaluation.outcome import outcomes
@@ -90,7 +90,7 @@ async def evaluate(
         runner = Runner(
             tools=parts.tools,
             pipeline=parts.pipeline,
-            corpus=_corpus(parts, plan, indexed),
+            corpus=_corpus(parts, plan, indexed, restart=restart),
             folder=folder,
             plan=plan,
             padded=parts.padded if any(system.padded for system in plan.systems) else None,
@@ -115,8 +115,12 @@ def report_so_far(
         return document(plan, list(outcomes(plan, folder)), origin) if folder.finished else None
 
 
-def _corpus(parts: EvaluationParts, plan: Plan, indexed: Callable[[int, int], None]) -> Corpus:
+def _corpus(
+    parts: EvaluationParts, plan: Plan, indexed: Callable[[int, int], None], *, restart: bool
+) -> Corpus:
     if plan.corpus == "given":
         return GivenCorpus(parts.store, parts.embedder)
+    if restart and OPEN in parts.store.collections():
+        parts.store.delete_collection(OPEN)  # also where it belongs to another embedder
     questions = (question for dataset in plan.datasets for question in dataset.questions)
     return OpenCorpus(parts.store, parts.embedder, questions, tell=indexed)

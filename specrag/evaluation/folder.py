@@ -2,11 +2,13 @@
 
 A line is written once its trace is, and is on the disk before the next run begins. So a process that is
 killed loses the run that was under way and nothing else; whatever it left half written is not counted. A
-folder belongs to one plan: runs under other settings, data or versions are never mixed into one table.
+folder belongs to one plan: runs under other settings, data or versions are never mixed into one table. Files
+of questions may be added, but not to an open corpus, in which every question looks among the passages of all.
 """
 
 import json
 import os
+import shutil
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -26,7 +28,8 @@ CORPUS: Final = "chroma"
 _LOCK: Final = "evaluation.lock"
 _OURS: Final = frozenset({_LOCK, TRACES, CORPUS})
 """What may be in a folder before its first plan."""
-_GROWING: Final = ("data", "systems")
+_NEEDED: Final = ("data", "systems")
+_GROWING: Final = (*_NEEDED, "forms")
 """Parts of a plan that may name more than the folder has, or less."""
 
 
@@ -87,10 +90,10 @@ class Folder:
         if not (self.path / PLAN).exists():
             self._check_empty()
         if restart:
-            self._clear()
-        elif (before := self._plan()) is not None:
+            self._clear(corpus=plan.get("corpus") != "open")
+        elif (before := self.plan()) is not None:
             self._check(before, plan)
-            plan = {**plan, **{name: {**before[name], **plan[name]} for name in _GROWING}}
+            plan = {**plan, **{name: _part(before, name) | _part(plan, name) for name in _GROWING}}
             self.read()
         _write(self.path / PLAN, json.dumps(plan, ensure_ascii=False, indent=1))
 
@@ -104,14 +107,22 @@ class Folder:
         self.finished = {key: line for key, line in last.items() if line.status == "done"}
 
     def keep(self, line: Line, trace: Trace | None) -> None:
-        """Put a finished run on the disk."""
+        """Put a finished run on the disk.
+
+        Raises:
+            EvaluationError: it cannot be written; what was finished before stays.
+        """
         if trace is not None:
             _write(self.path / TRACES / f"{line.run_id}.json", to_json(trace))
         text = json.dumps(asdict(line), ensure_ascii=False).encode("utf-8", "replace") + b"\n"
-        with (self.path / LINES).open("ab") as file:
-            file.write(text)
-            file.flush()
-            os.fsync(file.fileno())
+        path = self.path / LINES
+        try:
+            with path.open("ab") as file:
+                file.write(text)
+                file.flush()
+                os.fsync(file.fileno())
+        except OSError as error:
+            raise EvaluationError(f"{path} cannot be written: {error.strerror or error}.") from error
         self.finished[line.key] = line
 
     def trace(self, line: Line) -> Trace | None:
@@ -134,7 +145,12 @@ class Folder:
                 f"{self.path} holds files that are no evaluation; choose an empty folder with --out."
             )
 
-    def _plan(self) -> dict[str, Any] | None:
+    def plan(self) -> dict[str, Any] | None:
+        """The plan that the runs here follow; None before the first.
+
+        Raises:
+            EvaluationError: it cannot be read, or it is none.
+        """
         path = self.path / PLAN
         try:
             plan = json.loads(path.read_text(encoding="utf-8"))
@@ -142,18 +158,18 @@ class Folder:
             return None
         except (OSError, ValueError) as error:
             raise EvaluationError(f"{path} cannot be read; use --restart to begin anew.") from error
-        if not isinstance(plan, dict) or not all(isinstance(plan.get(name), dict) for name in _GROWING):
+        if not isinstance(plan, dict) or not all(isinstance(plan.get(name), dict) for name in _NEEDED):
             raise EvaluationError(f"{path} is no plan of an evaluation; choose another folder with --out.")
         return plan
 
     def _check(self, before: Mapping[str, Any], plan: Mapping[str, Any]) -> None:
+        whole = {"data"} if plan.get("corpus") == "open" else set()
         for name in {**before, **plan}:
             old, new = before.get(name), plan.get(name)
-            if name in _GROWING:
-                assert isinstance(old, dict)
-                assert isinstance(new, dict)
-                old = {one: old[one] for one in old if one in new}
-                new = {one: new[one] for one in old}
+            if name in _GROWING and name not in whole:
+                growing = _part(plan, name)
+                old = {one: value for one, value in _part(before, name).items() if one in growing}
+                new = {one: growing[one] for one in old}
             found = _difference(name, old, new)
             if found:
                 raise EvaluationError(
@@ -176,11 +192,21 @@ class Folder:
                     f"{path}, line {number}: it is no finished run; use --restart."
                 ) from error
 
-    def _clear(self) -> None:
-        for name in (PLAN, LINES):
-            (self.path / name).unlink(missing_ok=True)
-        for trace in (self.path / TRACES).glob("*.json"):
-            trace.unlink()
+    def _clear(self, *, corpus: bool) -> None:
+        """Remove the runs, and with `corpus` the collection; one that is open is its owner's to empty."""
+        try:
+            for name in (PLAN, LINES):
+                (self.path / name).unlink(missing_ok=True)
+            for trace in (self.path / TRACES).glob("*.json"):
+                trace.unlink()
+            if corpus and (self.path / CORPUS).is_dir():
+                shutil.rmtree(self.path / CORPUS)
+        except OSError as error:
+            raise EvaluationError(f"{self.path} cannot be emptied: {error.strerror or error}.") from error
+
+
+def _part(plan: Mapping[str, Any], name: str) -> dict[str, Any]:
+    return dict(plan.get(name) or {})
 
 
 def _difference(name: str, old: Any, new: Any) -> tuple[str, Any, Any] | None:

@@ -9,6 +9,8 @@ from specrag.evaluation.form_parts import Count, Known, Named, Number, Part, Spa
 
 class _Estimates(Part):
     intervals: Annotated[dict[Text, Span], Field(max_length=200, default_factory=dict)]
+    counts: Annotated[dict[Text, Count], Field(max_length=200, default_factory=dict)]
+    """Over how many questions a figure is, where that may be fewer than all."""
 
 
 class _Difference(Part):
@@ -17,6 +19,7 @@ class _Difference(Part):
     high: Known
     n: Count
     clear: bool
+    sign_p: Known = None
 
 
 class _Auc(Part):
@@ -28,6 +31,7 @@ class _Auc(Part):
 
 class _Choices(_Estimates):
     n: Count
+    by_no_draft: Count | None = None
     worth: Named
     selected_minus: Annotated[dict[Text, _Difference], Field(max_length=200, default_factory=dict)]
     auc: Annotated[dict[Text, _Auc], Field(max_length=50, default_factory=dict)]

@@ -42,8 +42,11 @@ def right(question: Question, value: float) -> bool:
     return value >= (LONG_RIGHT if question.kind == "long" else RIGHT)
 
 
-def marks(question: Question, trace: Trace | None) -> Marks:
-    """All figures of one run that mean something for its question; `trace` is None for one that failed."""
+def marks(question: Question, trace: Trace | None, *, reads: bool = True) -> Marks:
+    """All figures of one run that mean something for its question; `trace` is None for one that failed.
+
+    `reads` says whether the system is given passages, so that a run of it could have cited them.
+    """
     answer = said(trace)
     made: Marks = {"score": 0.0 if trace is None else score(question, answer)}
     if question.kind == "unanswerable":
@@ -52,11 +55,14 @@ def marks(question: Question, trace: Trace | None) -> Marks:
     if trace is not None:
         made["words"] = float(len(answer.split()))
     declined = trace is not None and (not answer.strip() or is_abstention(answer))
-    made["abstained_wrong"] = float(declined)
+    if trace is not None:  # who failed has not refused to decline
+        made["abstained_wrong"] = float(declined)
     made |= _overlap(question, "" if declined else answer)
     if question.all_required:
         texts = [] if trace is None else _all_texts(trace)
         made["all_answers"] = float(metrics.share_said(texts, question.answers) == 1.0)
+    if question.gold and trace is None and reads:
+        made["citation_recall"] = 0.0
     if question.gold and trace is not None and trace.passages and not declined:
         made |= _citations(question, trace)
     return made

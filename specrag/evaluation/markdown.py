@@ -7,7 +7,7 @@ clear, and what makes things worse is called worse.
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final
 
-from specrag.evaluation.words import choice_words, difference_words
+from specrag.evaluation.words import NOTES, choice_words, difference_words
 
 METRICS: Final = {
     "score": "score",
@@ -30,14 +30,6 @@ TIMES: Final = {
     "total_ms": "whole run",
 }
 MOST_FAILURES: Final = 20
-NOTES: Final = """\
-Means over the questions, with the interval that holds them in 95 of 100 draws of the questions (percentile
-bootstrap). `score` is there for every question: 1 if an accepted answer stands in what was said, if yes or
-no is right, or if a question that the passages do not answer is declined; ROUGE-L for long answers. A run
-that failed scores 0. A long answer is more likely to hold an accepted one, so the number of words stands
-beside it. Exact match and F1 are those of SQuAD v1.1 and HotpotQA. Times are medians of single runs, one
-after the other, without finding the passages, which is done once for all pipelines of a question.
-"""
 
 
 def markdown(report: Mapping[str, Any]) -> str:
@@ -93,11 +85,14 @@ def _table(pipelines: Mapping[str, Any]) -> str:
     return table(["pipeline", "n", *(METRICS[name] for name in there), "failed"], rows)
 
 
-def _estimate(one: Mapping[str, Any], metric: str, of: str = "metrics") -> str:
+def _estimate(one: Mapping[str, Any], metric: str, of: str = "metrics", *, n: int | None = None) -> str:
+    """A mean with its interval, and over how many if these are not the `n` that the reader expects."""
     if metric not in one[of]:
         return ""
     low, high = one["intervals"][metric]
-    return f"{one[of][metric]:.3f} ({low:.3f} to {high:.3f})"
+    count = one["counts"][metric]
+    some = "" if count == (one["n"] if n is None else n) else f", n = {count}"
+    return f"{one[of][metric]:.3f} ({low:.3f} to {high:.3f}{some})"
 
 
 def _differences(report: Mapping[str, Any]) -> Iterator[str]:
@@ -125,15 +120,16 @@ def _by_dataset(report: Mapping[str, Any]) -> Iterator[str]:
     if len(report["datasets"]) < 2:  # noqa: PLR2004 - of one file the table above is all
         return
     yield "## Score by file"
-    names = list(report["datasets"])
+    files = report["datasets"]
+    names = list(files)
     rows = (
         [
             _code(system),
-            *(_estimate(report["datasets"][name]["pipelines"][system], "score") for name in names),
+            *(_estimate(files[name]["pipelines"][system], "score", n=files[name]["n"]) for name in names),
         ]
         for system in report["pipelines"]
     )
-    heads = [f"{_plain(name)} (n = {report['datasets'][name]['n']})" for name in names]
+    heads = [f"{_plain(name)} (n = {files[name]['n']})" for name in names]
     yield table(["pipeline", *heads], rows)
 
 
@@ -173,6 +169,7 @@ def _pipeline(name: str, one: Mapping[str, Any]) -> Iterator[str]:
             for choice in order
         ),
     )
+    yield f"Answered by no draft: {found['by_no_draft']} (not among the n, since nothing was chosen)."
     yield choice_words(found)
     yield table(
         ["score", "AUC within a question", "AUC pooled", "questions with both", "drafts"],

@@ -6,7 +6,7 @@ Thousands of traces do not fit the memory; what is averaged of them does.
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
-from specrag.evaluation.choices import Judgement, choices, judgements
+from specrag.evaluation.choices import Judgement, by_no_draft, choices, judgements
 from specrag.evaluation.folder import Folder, Line
 from specrag.evaluation.judging import Marks, claimed, marks
 from specrag.evaluation.plan import Plan
@@ -33,6 +33,8 @@ class Outcome:
     claimed: Judged | None = None
     choices: Mapping[str, float] = field(default_factory=dict)
     drafts: tuple[Judgement, ...] = ()
+    by_no_draft: bool = False
+    """It had drafts, and its answer is that of none."""
 
 
 def outcomes(plan: Plan, folder: Folder) -> Iterator[Outcome]:
@@ -51,7 +53,7 @@ def outcome(question: Question, system: System, line: Line, trace: Trace | None)
             dataset=line.dataset,
             question=line.question,
             system=line.system,
-            marks=marks(question, None),
+            marks=marks(question, None, reads=system.reads),
             error=line.error or "The trace of the run is gone.",
         )
     return Outcome(
@@ -64,6 +66,7 @@ def outcome(question: Question, system: System, line: Line, trace: Trace | None)
         claimed=claimed(question, trace),
         choices=choices(question, trace),
         drafts=judgements(question, trace),
+        by_no_draft=by_no_draft(trace),
     )
 
 

@@ -8,19 +8,20 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any, Final
 
-from specrag.config import Settings
+from specrag.config import Settings, model_name
 from specrag.evaluation.corpus import CorpusName
 from specrag.evaluation.questions import Dataset, Question
 from specrag.evaluation.systems import System
 
 SCHEMA: Final = "specrag.eval-plan/1"
 _ROOT: Final = Path(__file__).resolve().parent.parent
-_DECIDING: Final = (
-    *("pipelines/*.py", "retrieval/*.py", "models/**/*.py"),
-    *(f"{name}.py" for name in ("prompts", "draft", "verify", "scoring", "decide", "partition", "direct")),
-    *(f"{name}.py" for name in ("clusters", "draws", "claims", "dispute", "text", "synthesise", "follow_up")),
-)
-"""The files that an answer follows from."""
+_ELSEWHERE: Final = ("ui", "cli", "tracing", "library", "vllm", "evaluation/latency")
+"""Folders that no answer of an evaluation follows from."""
+_REPORT: Final = frozenset({
+    "bootstrap", "choices", "document", "form", "form_parts", "judging", "markdown", "metrics", "outcome",
+    "ranking", "reading", "shelf", "summary", "words",
+})  # fmt: skip
+"""Files of the evaluation that look at finished runs only."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -62,10 +63,18 @@ class Plan:
         return {
             "schema": SCHEMA,
             "data": {one.name: one.sha256 for one in self.datasets},
+            "forms": {one.name: one.form for one in self.datasets},
             "seed": self.seed,
             "corpus": self.corpus,
             "systems": {one.name: {**one.settings, **_fork(one)} for one in self.systems},
             "settings": dict(config),
+            "conditions": {
+                "reranker": model_name(self.settings.reranker),
+                "threads": self.settings.threads,
+                "device": environment.get("device"),
+                "deadline_s": self.settings.deadline_s,
+                "max_question_characters": self.settings.max_question_characters,
+            },
             "versions": environment.get("versions", {}),
             "models": environment.get("models", {}),
             "code": code(),
@@ -79,12 +88,24 @@ def sample(questions: Sequence[Question], *, seed: int, limit: int | None) -> tu
     return tuple(drawn[:limit])
 
 
-def code() -> str:
-    """A word for the code that answers follow from; it changes with it, which a version does not."""
+def code(root: Path = _ROOT) -> str:
+    """A word for the code that answers follow from, of the package in `root`; a version changes more rarely.
+
+    All of it but what is known to change no answer: a list of what does would miss the next file.
+    """
     digest = hashlib.sha256()
-    for path in sorted({path for pattern in _DECIDING for path in _ROOT.glob(pattern)}):
-        digest.update(path.read_bytes())
+    for path in sorted(root.rglob("*.py")):
+        name = path.relative_to(root)
+        if _decides(name):
+            digest.update(f"{name.as_posix()}\0".encode())
+            digest.update(path.read_bytes())
     return digest.hexdigest()[:16]
+
+
+def _decides(name: Path) -> bool:
+    if any(name.is_relative_to(folder) for folder in _ELSEWHERE):
+        return False
+    return name.parent.name != "evaluation" or name.stem not in _REPORT
 
 
 def _fork(system: System) -> dict[str, str]:

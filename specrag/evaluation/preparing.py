@@ -1,11 +1,18 @@
-"""What all systems of a question begin with, made once: the question that stands alone, and its passages."""
+"""What all systems of a question begin with, made once: the question that stands alone, and its passages.
 
+Once also across processes: after a crash it is taken from the runs that are finished, so that the systems
+that are left are asked the same and read the same.
+"""
+
+from collections.abc import Sequence
 from contextlib import aclosing
 from dataclasses import dataclass, replace
 
-from specrag.errors import SpecragError
+from specrag.errors import SpecragError, TraceError
+from specrag.evaluation.folder import Folder, Line
 from specrag.evaluation.questions import Dataset, Question
 from specrag.fairness import find_passages
+from specrag.forking import given_of
 from specrag.pipelines.base import Request, Tools
 from specrag.pipelines.rewriting import Rewriting
 from specrag.timeline import Timeline
@@ -23,11 +30,52 @@ class Prepared:
     """Why no passage could be found."""
 
 
-async def prepared_for(tools: Tools, dataset: Dataset, question: Question, collection: str) -> Prepared:
-    """Find the passages of a question; one for which nothing is found says why."""
+def begun_with(
+    folder: Folder, lines: Sequence[Line], dataset: Dataset, question: Question, collection: str
+) -> Prepared | None:
+    """What finished runs of a question began with; None if none of them has found passages.
+
+    Raises:
+        EvaluationError: the trace of one is damaged.
+    """
+    request = Request(question=question.asked, collection=collection, earlier=question.earlier)
+    for line in lines:
+        trace = folder.trace(line) if line.retrieve_ms is not None else None
+        if trace is None:
+            continue
+        try:
+            given = given_of(trace)
+        except TraceError:  # it has found nothing, or somebody has changed it
+            continue
+        return Prepared(
+            dataset=dataset,
+            question=question,
+            request=replace(request, given=given),
+            retrieve_ms=line.retrieve_ms,
+        )
+    return None
+
+
+def asked_before(folder: Folder, lines: Sequence[Line], question: Question) -> str | None:
+    """What finished runs made of a follow-up; those that read no passage have rewritten it as well.
+
+    Raises:
+        EvaluationError: the trace of one is damaged.
+    """
+    traces = (folder.trace(line) for line in (lines if question.earlier else ()))
+    return next((trace.asked for trace in traces if trace is not None), None)
+
+
+async def prepared_for(
+    tools: Tools, dataset: Dataset, question: Question, collection: str, *, asked: str | None = None
+) -> Prepared:
+    """Find the passages of a question; one for which nothing is found says why.
+
+    A follow-up that has been rewritten already is `asked` as it is.
+    """
     request = Request(question=question.asked, collection=collection, earlier=question.earlier)
     try:
-        asked = await _rewritten(tools, question)
+        asked = asked or await _rewritten(tools, question)
         found = await find_passages(tools, replace(request, question=asked))
     except SpecragError as error:
         return Prepared(

@@ -74,6 +74,8 @@ class Dataset:
     sha256: str
     """Of the file."""
     questions: tuple[Question, ...]
+    form: str = ""
+    """How the file was read; the same file read otherwise asks other questions."""
     left_out: int = 0
     """Questions without any passage, which no system could be asked."""
 

@@ -2,12 +2,13 @@
 
 Every question is prepared once: its follow-up made to stand alone and its passages found, by the ordinary
 retriever. All systems then answer from these very passages, in an order that is drawn for each question, so
-that neither luck in retrieval nor a machine that grows warm favours one of them.
+that neither luck in retrieval nor a machine that grows warm favours one of them. Systems that come later,
+after a crash or because they were added, take over what the finished runs of the question began with.
 """
 
 import asyncio
 import time
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from statistics import fmean
@@ -18,7 +19,7 @@ from specrag.evaluation.closed_book import ClosedBookPipeline
 from specrag.evaluation.corpus import Corpus
 from specrag.evaluation.folder import Folder, Line
 from specrag.evaluation.plan import Plan
-from specrag.evaluation.preparing import Prepared, prepared_for
+from specrag.evaluation.preparing import Prepared, asked_before, begun_with, prepared_for
 from specrag.evaluation.problems import EvaluationError
 from specrag.evaluation.questions import Dataset, Question
 from specrag.evaluation.systems import System
@@ -98,7 +99,10 @@ class Runner:
         self._say("")
         if len(self._finished) == self._total:
             return
-        await warm_up(self._tools)
+        await self._warm_up()
+        before: dict[tuple[str, str], list[Line]] = defaultdict(list)
+        for line in self._folder.finished.values():
+            before[line.dataset, line.question].append(line)
         for dataset, question in self._plan.questions:
             todo = [
                 system
@@ -106,7 +110,12 @@ class Runner:
                 if (dataset.name, question.id, system.name) not in self._folder.finished
             ]
             if todo:
-                await self._ask(dataset, question, todo)
+                await self._ask(dataset, question, todo, before[dataset.name, question.id])
+
+    async def _warm_up(self) -> None:
+        await warm_up(self._tools)
+        if self._padded is not None:
+            await warm_up(replace(self._tools, drafter=self._padded, verifier=self._padded))
 
     @property
     def _total(self) -> int:
@@ -118,10 +127,12 @@ class Runner:
         keys = ((d.name, q.id, system.name) for d, q in self._plan.questions for system in systems)
         return [done[key] for key in keys if key in done]
 
-    async def _ask(self, dataset: Dataset, question: Question, systems: list[System]) -> None:
+    async def _ask(
+        self, dataset: Dataset, question: Question, systems: list[System], before: list[Line]
+    ) -> None:
         with self._corpus.hold(question) as collection:
             started = self._timer()
-            prepared = await prepared_for(self._tools, dataset, question, collection)
+            prepared = await self._prepared(dataset, question, collection, before)
             for system in systems:
                 line = await self._answer(prepared, system)
                 now = self._timer()
@@ -129,6 +140,15 @@ class Runner:
                 started = now
                 said = f"{line.status}: {line.error}" if line.error else "done"
                 self._say(f"{dataset.name} {question.id} {system.name} {said}")
+
+    async def _prepared(
+        self, dataset: Dataset, question: Question, collection: str, before: list[Line]
+    ) -> Prepared:
+        found = begun_with(self._folder, before, dataset, question, collection)
+        if found is not None:
+            return found
+        asked = asked_before(self._folder, before, question)
+        return await prepared_for(self._tools, dataset, question, collection, asked=asked)
 
     def _say(self, text: str) -> None:
         finished = self._finished

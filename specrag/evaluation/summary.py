@@ -41,6 +41,8 @@ class Choices:
     """What other ways of choosing from the same drafts were worth."""
 
     n: int
+    by_no_draft: int
+    """Runs that had drafts and whose answer is that of none; they are not among the `n`."""
     worth: Mapping[str, Estimate]
     against: Mapping[str, Estimate]
     """How much what was selected is above each of them, on the same questions."""
@@ -70,7 +72,7 @@ def summary(found: Sequence[Outcome], *, seed: int) -> Summary:
         times=_spreads(one.times for one in found),
         tokens=_spreads(one.tokens for one in found),
         calibration=calibration([one.claimed for one in found if one.claimed is not None]),
-        choices=_choices([one for one in found if one.choices], seed=seed),
+        choices=_choices([one for one in found if one.choices or one.by_no_draft], seed=seed),
     )
 
 
@@ -112,7 +114,7 @@ def _columns(rows: Iterable[Mapping[str, float]]) -> dict[str, list[float]]:
 def _choices(found: Sequence[Outcome], *, seed: int) -> Choices | None:
     if not found:
         return None
-    rows = [one.choices for one in found]
+    rows = [one.choices for one in found if one.choices]
     against = {
         name: difference(
             [row["selected"] for row in rows if name in row],
@@ -124,6 +126,7 @@ def _choices(found: Sequence[Outcome], *, seed: int) -> Choices | None:
     }
     return Choices(
         n=len(rows),
+        by_no_draft=sum(one.by_no_draft for one in found),
         worth=_means(rows, seed=seed),
         against={name: one for name, one in against.items() if one is not None},
         separation={

@@ -1,7 +1,7 @@
 """What is compared: a pipeline under settings of its own, by a name that says both.
 
 `speculative:drafts=2+grounded=true` is the speculative pipeline with two drafts whose groundedness is scored.
-So a table's first column can be typed again after `--pipelines`.
+So a table's first column can be typed again after `--pipelines`; a single weight is `weights.relevance=2`.
 """
 
 import json
@@ -21,8 +21,9 @@ Method: TypeAlias = Literal[
 """A pipeline, or a model that answers without any passage."""
 METHODS: Final[tuple[Method, ...]] = get_args(Method)
 CLOSED_BOOK: Final = frozenset({"closed-book", "closed-book-drafter"})
+_WEIGHT: Final = "weights."
 _FIRST_STEP: Final[Mapping[str, StepName]] = MappingProxyType(
-    {"focus_sentences": "draft", "draft_instruction": "draft", "grounded": "verify"}
+    {"focus_sentences": "draft", "draft_instruction": "draft", "grounded": "verify", "weights": "decide"}
 )
 """The first step that a setting changes, where much of a run comes before it."""
 
@@ -114,7 +115,7 @@ def ablations(*, padded: bool) -> tuple[System, ...]:
         *(f"drafts={count}" for count in (2, 8)),
         *(f"passages_per_draft={count}" for count in (1, 4)),
         "focus_sentences=3",
-        "grounded=true",
+        "grounded=true+weights.grounded=1",  # no preset weighs it, and without a weight it chooses nothing
     )
     made = tuple(forked(system_of(f"speculative:{name}")) for name in names)
     batch = System(name="speculative (padded)", method="speculative", fork="verify", padded=True)
@@ -122,7 +123,10 @@ def ablations(*, padded: bool) -> tuple[System, ...]:
 
 
 def _settings(text: str) -> dict[str, Any]:
-    return dict(_setting(part) for part in _parts(text))
+    made = dict(_setting(part) for part in _parts(text))
+    weights = {name.removeprefix(_WEIGHT): made[name] for name in made if name.startswith(_WEIGHT)}
+    plain = {name: value for name, value in made.items() if not name.startswith(_WEIGHT)}
+    return {**plain, "weights": weights} if weights else plain
 
 
 def _parts(text: str) -> Iterable[str]:

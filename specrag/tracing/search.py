@@ -6,6 +6,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Any, Final, Literal
 
 from specrag.errors import UsageError
+from specrag.tracing.imports import IMPORTED
 from specrag.tracing.schema import folded, plain
 from specrag.types import PipelineName, Rating, RunStatus
 
@@ -67,8 +68,9 @@ COLUMNS: Final = ", ".join(field.name for field in fields(RunSummary))
 def summary(row: sqlite3.Row | tuple[Any, ...]) -> RunSummary:
     """A line from the columns of `COLUMNS`."""
     values = dict(zip((field.name for field in fields(RunSummary)), row, strict=True))
-    for name in ("shared", "imported", "disputed"):
+    for name in ("shared", "disputed"):
         values[name] = bool(values[name])
+    values["imported"] = values["imported"] == IMPORTED
     return RunSummary(**values)
 
 

@@ -16,6 +16,7 @@ from typing import Any, Final, Literal
 from specrag.errors import TraceError, UsageError
 from specrag.events import Event
 from specrag.library.visitors import PASSING
+from specrag.tracing import imports
 from specrag.tracing.codec import events_from_json, events_to_json, from_json, to_dict
 from specrag.tracing.database import Database
 from specrag.tracing.schema import TOLD, insert, is_id, pack, prepare, shown_id, told, unpack
@@ -45,7 +46,8 @@ _FARTHEST: Final = 1_000_000_000
 class TraceStore:
     """Traces in the SQLite file at `path`; the oldest beyond `max_runs` make room for new ones.
 
-    What one owner has imported takes `max_imported_mb` megabytes there at most, packed as it is kept.
+    What one owner has imported takes `max_imported_mb` megabytes there at most, packed as it is kept and with
+    what was forked from it.
 
     Raises:
         TraceError: the file cannot be opened, is not a database, or is one of a newer version.
@@ -60,8 +62,15 @@ class TraceStore:
         prepare(self._database)
 
     def save(self, trace: Trace, events: Sequence[Event], *, owner: str = "", imported: bool = False) -> None:
-        """Keep a run. One with the same id is replaced; what people have said of it stays."""
-        self._put(trace, events, {"owner": owner, "imported": int(imported)}, _REPLACED)
+        """Keep a run. One with the same id is replaced; what people have said of it stays.
+
+        Raises:
+            TraceError: it was forked from an imported run, and those would take more than they may.
+        """
+        try:
+            self._put(trace, events, {"owner": owner, "imported": int(imported)}, _REPLACED)
+        except UsageError as error:  # callers let an answer stand whose run cannot be kept
+            raise TraceError(str(error)) from error
 
     def add(self, trace: Trace, events: Sequence[Event], *, owner: str) -> bool:
         """Keep a run that was imported; returns False, and does nothing, if its id is taken.
@@ -69,7 +78,8 @@ class TraceStore:
         Raises:
             UsageError: what the owner has imported would take more than it may.
         """
-        return self._put(trace, events, {"owner": owner, "imported": 1}, "ON CONFLICT DO NOTHING")
+        given = {"owner": owner, "imported": imports.IMPORTED}
+        return self._put(trace, events, given, "ON CONFLICT DO NOTHING")
 
     def load(self, run_id: str) -> Trace:
         """The trace of a run.
@@ -159,11 +169,11 @@ class TraceStore:
         An imported run may be older than the file, so it counts as old as the runs that were kept before it.
         """
         old = (
-            "rowid <= (SELECT max(rowid) FROM runs WHERE created_at < ? AND NOT imported) "
+            "rowid <= (SELECT max(rowid) FROM runs WHERE created_at < ? AND imported <> ?) "
             "AND substr(owner, 1, ?) = ? AND NOT shared"
         )
         with self._database.writing() as connection:
-            return _delete(connection, old, (stamp(before), len(owners), owners), None)
+            return _delete(connection, old, (stamp(before), imports.IMPORTED, len(owners), owners), None)
 
     def rate(self, run_id: str, rating: Rating | None, comment: str = "") -> None:
         """Note what somebody thought of a run; None takes it back.
@@ -186,11 +196,12 @@ class TraceStore:
         row = told(document) | {"created_at": _moment(trace.created_at), **given}
         blobs = pack(json.dumps(document, ensure_ascii=False)), pack(events_to_json(events))
         with self._database.writing() as connection:
+            row["imported"] = row["imported"] or imports.carried(connection, trace)
             if not insert(connection, row, taken):
                 return False
             connection.execute("INSERT OR REPLACE INTO recordings VALUES (?, ?, ?)", (trace.run_id, *blobs))
-            if given["imported"] and self._max_imported_mb is not None:
-                _check_imported(connection, given["owner"], self._max_imported_mb)
+            if row["imported"] and self._max_imported_mb is not None:
+                imports.check(connection, row["owner"], self._max_imported_mb)
             if self._max_runs is not None:
                 _make_room(connection, self._max_runs, trace.run_id)
         return True
@@ -245,23 +256,6 @@ def _delete(connection: sqlite3.Connection, condition: str, values: Sequence[Any
     chosen = f"SELECT run_id FROM runs WHERE {condition}"  # noqa: S608 - our own names
     connection.execute(f"DELETE FROM recordings WHERE run_id IN ({chosen})", values)  # noqa: S608 - our own names
     return connection.execute(f"DELETE FROM runs WHERE {condition}", values).rowcount  # noqa: S608 - our own names
-
-
-def _check_imported(connection: sqlite3.Connection, owner: str, most_mb: int) -> None:
-    """Refuse, and so undo, an import that is too much: whoever imports chooses how long a run is.
-
-    Raises:
-        UsageError: the sentence to that.
-    """
-    query = (
-        "SELECT sum(length(trace) + length(events)) FROM recordings JOIN runs USING (run_id) "
-        "WHERE imported AND owner = ?"
-    )
-    if connection.execute(query, (owner,)).fetchone()[0] > most_mb * 10**6:
-        raise UsageError(
-            f"Imported runs may take {most_mb} MB (SPECRAG_MAX_IMPORTED_MB), and with this one they would "
-            "take more; delete some that were imported."
-        )
 
 
 def _make_room(connection: sqlite3.Connection, most: int, newest: str) -> None:

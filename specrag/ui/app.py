@@ -26,6 +26,7 @@ from specrag.startup import Startup, StartupState
 from specrag.terminal import bar, say
 from specrag.ui import acts, attempts, endpoints, mcp, tour
 from specrag.ui.live import header
+from specrag.ui.streams import WholeStreams
 from specrag.ui.tabs import ask, compare, detail, documents, evaluate, exports, fork, traces, viewer
 from specrag.ui.theme import CSS_PATH, plot_css, theme
 from specrag.ui.who import VisitorCookie, login_of
@@ -109,6 +110,7 @@ def launch_options(settings: Settings, startup: Startup) -> dict[str, Any]:
             "middleware": [
                 Middleware(attempts.Caller),
                 Middleware(VisitorCookie, days=settings.visitor_days),
+                Middleware(WholeStreams),
             ],
             **tools.options,
         },

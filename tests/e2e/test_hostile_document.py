@@ -76,7 +76,7 @@ def test_a_run_over_it_shows_its_passages_and_prompts_as_text(victim: Visitor) -
     for opener in (victim.chips.filter(has_text="window.pwned"), victim.cards.locator(".sr-source")):
         _read(victim, opener.first)
     victim.page.locator("#sr-plot .bars .point path").first.hover(force=True)
-    for details in victim.board.locator("details").all():
+    for details in victim.board.locator("details", has=victim.page.locator("pre")).all():
         details.locator("summary").click()
         expect(details.locator("pre")).to_contain_text(question)
     victim.reload()

@@ -1,12 +1,13 @@
 """Who knows the id of another's run, and writes it wherever a page takes one, sees and changes nothing."""
 
 import json
+import time
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 
 import pytest
-from playwright.sync_api import Browser, Locator, expect
+from playwright.sync_api import Browser, Locator, Request, expect
 
 from specrag.tracing.store import TraceStore
 from tests.e2e.quick_page import quick_page
@@ -16,7 +17,8 @@ pytestmark = pytest.mark.browser
 SECRET = "Zanzibar 7741"
 QUESTION = f"Does the sample tell of {SECRET}?"
 ACTS = ("run-open", "run-delete", "run-rate-up", "run-share", "run-export", "run-follow")
-_SOON_MS = 10_000
+_SOON_S = 10.0
+_SOON_MS = _SOON_S * 1000
 _WRITE = """([place, text]) => {
   const box = document.querySelector(`${place} :is(textarea, input)`);
   box.value = text;
@@ -39,10 +41,21 @@ class Stolen:
 
     @contextmanager
     def answered(self) -> Iterator[None]:
-        """Wait until the server has answered whatever it was asked."""
-        page = self.thief.page
-        with page.expect_event("requestfinished", lambda told: "/queue/data" in told.url, timeout=_SOON_MS):
-            yield
+        """Wait until the server has answered whatever it was asked; the page may drop a stream it has read."""
+        page, ended = self.thief.page, list[Request]()
+
+        def heard(told: Request) -> None:
+            ended.append(told)
+
+        page.on("requestfinished", heard)
+        page.on("requestfailed", heard)
+        yield
+        limit = time.monotonic() + _SOON_S
+        while not any("/queue/data" in one.url for one in ended):
+            assert time.monotonic() < limit, "the server was not asked"
+            page.wait_for_timeout(50)
+        page.remove_listener("requestfinished", heard)
+        page.remove_listener("requestfailed", heard)
 
     def press(self, act: str) -> None:
         """Say what a button of the first visitor would say."""

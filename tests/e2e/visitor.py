@@ -23,7 +23,13 @@ PATIENCE_MS: Final = 120_000
 DESKTOP: Final = 1440
 PHONE: Final = 390
 _ACTION_MS: Final = 20_000
-_CONNECTION_LOST: Final = ("AbortError", "Connection errored out")
+_CONNECTION_LOST: Final = (
+    "AbortError",
+    "Connection errored out",
+    "ERR_INCOMPLETE_CHUNKED_ENCODING",
+    "Unexpected error 404",
+    "network error",
+)
 _LEAVING_S: Final = 5.0
 """So near to the loading of another page such a complaint comes from the one that is left."""
 

@@ -205,6 +205,8 @@ class Api:
             raise Refused("This server does not compute prompt logprobs.", "prompt_logprobs")
         if fault is not None and fault.kind == "no_logprob_token_ids":
             asked.logprob_token_ids = None
+        if fault is not None and fault.kind == "own_length":
+            asked.ignore_eos, asked.min_tokens = False, 0
         prompts = asked.prompts(self.toy, context=self.context, bos=self.bos)
         answers = Answers(
             asked=asked,

@@ -22,6 +22,7 @@ Kind: TypeAlias = Literal[
     "refuse_prompt_logprobs",
     "extra_prompt_logprob",  # as with a second BOS
     "no_logprob_token_ids",  # an older server, which ignores what it does not know
+    "own_length",  # a server that knows neither `ignore_eos` nor `min_tokens`
 ]
 SHAPES: Final[frozenset[Kind]] = frozenset(
     {

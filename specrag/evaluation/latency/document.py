@@ -5,22 +5,20 @@ and a sentence says why.
 """
 
 import math
-import platform
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
-from importlib.metadata import version
-from pathlib import Path
 from typing import Any, Final
 
-from specrag import __version__
+from specrag.evaluation.bootstrap import DRAWS, LEVEL
 from specrag.evaluation.latency.bench import Result
 from specrag.evaluation.latency.costs import Cost, measured_cost, pairing_costs
+from specrag.evaluation.latency.environment import environment
 from specrag.evaluation.latency.floor import Floors, total, ttft
-from specrag.evaluation.latency.spread import Spread, ratio, spread
+from specrag.evaluation.latency.spread import Ratio, Spread, ratio, spread
 from specrag.evaluation.latency.sweep import METHOD, Curve, break_even
 from specrag.evaluation.latency.ways import Phase, Run, Way
 from specrag.prices import Prices
-from specrag.types import ModelInfo
+from specrag.types import ModelInfo, Role
 
 SCHEMA: Final = "specrag.bench/1"
 RANDOM: Final = (
@@ -36,10 +34,12 @@ TTFT: Final = (
     "answer is emitted, all of it at once."
 )
 INTERVAL: Final = (
-    "95 % of 10,000 draws of the repetitions with replacement, both ways of a repetition together; the ratio "
-    "is that of the medians."
+    f"{LEVEL * 100:g} % of {DRAWS:,} draws of the repetitions with replacement, both ways of a repetition "
+    "together; the ratio is that of the medians."
 )
+NO_INTERVAL: Final = "One repetition does not tell how far others scatter, so there is no interval."
 _NO_ENERGY: Final = "This system does not tell how much energy its processor takes."
+_SERVED_ENERGY: Final = "How much the machines of the servers take is not known here."
 _MS: Final = 1000
 
 
@@ -69,8 +69,15 @@ def document(
         "energy": _energy(result, runs),
         "costs": [_cost(one) for one in _costs(result, runs, prices)],
         "sweep": None if curve is None else _curve(curve),
-        "environment": environment(threads),
+        "environment": environment(threads, servers=_servers(result)),
     }
+
+
+def _servers(result: Result) -> dict[Role, str] | None:
+    """What computes where this process does not."""
+    if result.shapes is not None:
+        return None
+    return {"drafter": result.drafter.device, "verifier": result.verifier.device}
 
 
 def _models(result: Result) -> dict[str, Any]:
@@ -136,9 +143,13 @@ def _ratios(runs: Mapping[Way, Sequence[Run]]) -> dict[str, Any]:
     }
     return {
         **{name: round(one.value, 3) for name, one in found.items()},
-        **{f"{name}_interval": [round(one.low, 3), round(one.high, 3)] for name, one in found.items()},
-        "interval": INTERVAL,
+        **{f"{name}_interval": _interval(one) for name, one in found.items()},
+        "interval": INTERVAL if found["total"].interval else NO_INTERVAL,
     }
+
+
+def _interval(found: Ratio) -> list[float] | None:
+    return None if found.interval is None else [round(end, 3) for end in found.interval]
 
 
 def _floor(result: Result) -> dict[str, Any]:
@@ -167,8 +178,9 @@ def _floor(result: Result) -> dict[str, Any]:
 
 def _energy(result: Result, runs: Mapping[Way, Sequence[Run]]) -> dict[str, Any]:
     taken = {way: [run.joules for run in found if run.joules is not None] for way, found in runs.items()}
-    if not result.energy_told or not all(taken.values()):
-        return {"standard_j": None, "speculative_j": None, "ratio": None, "note": _NO_ENERGY}
+    if result.shapes is None or not result.energy_told or not all(taken.values()):
+        note = _NO_ENERGY if result.shapes else _SERVED_ENERGY
+        return {"standard_j": None, "speculative_j": None, "ratio": None, "note": note}
     medians = {way: spread(found).median for way, found in taken.items()}
     saved = medians["standard"] / medians["speculative"] if medians["speculative"] else None
     return {
@@ -182,7 +194,8 @@ def _energy(result: Result, runs: Mapping[Way, Sequence[Run]]) -> dict[str, Any]
 def _costs(result: Result, runs: Mapping[Way, Sequence[Run]], prices: Sequence[Prices]) -> tuple[Cost, ...]:
     usages = {way: found[0].usage for way, found in runs.items()}
     seconds = {way: spread([run.total_s for run in found]).median for way, found in runs.items()}
-    what = f"{result.drafter.name} + {result.verifier.name}, measured here"
+    where = "measured here" if result.shapes else "measured behind servers"
+    what = f"{result.drafter.name} + {result.verifier.name}, {where}"
     here = tuple(measured_cost(one, usages, seconds, what=what) for one in prices)
     return here + (pairing_costs(usages, result.phases) if result.phases else ())
 
@@ -205,9 +218,9 @@ def _curve(curve: Curve) -> dict[str, Any]:
                 "parameters": one.parameters,
                 "size_ratio": round(one.sizes, 3),
                 "ttft": round(one.ttft.value, 3),
-                "ttft_interval": [round(one.ttft.low, 3), round(one.ttft.high, 3)],
+                "ttft_interval": _interval(one.ttft),
                 "total": round(one.total.value, 3),
-                "total_interval": [round(one.total.low, 3), round(one.total.high, 3)],
+                "total_interval": _interval(one.total),
                 "floor": None if math.isnan(one.floor) else round(one.floor, 3),
             }
             for one in curve.points
@@ -223,19 +236,3 @@ def _curve(curve: Curve) -> dict[str, Any]:
 
 def _rounded(value: float | None) -> float | None:
     return None if value is None else round(value, 2)
-
-
-def environment(threads: int | None, cpuinfo: Path = Path("/proc/cpuinfo")) -> dict[str, Any]:
-    """Where the figures come from."""
-    lines = cpuinfo.read_text("utf-8", "replace").splitlines() if cpuinfo.is_file() else []
-    names = [line.partition(":")[2].strip() for line in lines if line.startswith("model name")]
-    return {
-        "processor": names[0] if names else platform.processor() or platform.machine(),
-        "cores": len(names) or None,
-        "threads": threads,
-        "versions": {
-            "specrag": __version__,
-            "python": platform.python_version(),
-            **{name: version(name) for name in ("torch", "transformers")},
-        },
-    }

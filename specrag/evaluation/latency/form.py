@@ -1,16 +1,20 @@
 """The form of `specrag.bench/1` as far as it is shown; see `document.py` for what its parts mean."""
 
-from typing import Annotated, Literal
+from typing import Annotated, Literal, TypeAlias
 
 from pydantic import BeforeValidator, Field
 
 from specrag.evaluation.form_parts import MOST, Count, Known, Number, Part, Text
+
+_Interval: TypeAlias = tuple[Number, Number] | None
+"""None of a single repetition."""
 
 
 class _Times(Part):
     median: Number
     low: Number
     high: Number
+    n: Count
 
 
 class _Phase(Part):
@@ -50,8 +54,8 @@ class _Models(Part):
 class _Ratio(Part):
     ttft: Number
     total: Number
-    ttft_interval: tuple[Number, Number]
-    total_interval: tuple[Number, Number]
+    ttft_interval: _Interval = None
+    total_interval: _Interval = None
 
 
 class _Machine(Part):
@@ -106,6 +110,7 @@ class _Place(Part):
     processor: Text = "an unknown processor"
     cores: Count | None = None
     threads: Count | None = None
+    servers: Annotated[dict[Text, Text], Field(max_length=10)] | None = None
     versions: Annotated[dict[Text, Text], Field(max_length=50, default_factory=dict)]
 
 

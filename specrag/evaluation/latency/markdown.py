@@ -3,9 +3,14 @@
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
+from specrag.evaluation.bootstrap import LEVEL
+from specrag.evaluation.latency.spread import FEWEST
+from specrag.evaluation.markdown import table
 from specrag.prices import cost_text
 
 MILLION: Final = 1e6
+RATIO: Final = f"standard / speculative ({LEVEL * 100:g} %)"
+HINT: Final = "Of so few repetitions it is a hint and not a finding."
 _LONG: Final = 10_000
 """Milliseconds from which tenths of a second tell nothing."""
 
@@ -25,7 +30,7 @@ def markdown(found: Mapping[str, Any]) -> str:
         energy_words(found["energy"]),
         "## Cost of 1,000 questions",
         _costs(found["costs"]),
-        *_sweep(found["sweep"]),
+        *_sweep(found["sweep"], few=is_few(found)),
         place_words(found["environment"]),
     ]
     return "\n\n".join(parts) + "\n"
@@ -50,21 +55,37 @@ def _ways(found: Mapping[str, Any]) -> str:
     rows = []
     for key, title in (("ttft", "first token"), ("total", "whole answer")):
         cells = [ms_spread(found[way]["spread"][f"{key}_ms"]) for way in ("standard", "speculative")]
-        low, high = ratio[f"{key}_interval"]
-        rows.append([title, *cells, f"**{ratio[key]:.2f}** ({low:.2f} to {high:.2f})"])
-    return _table(
-        ["median (least to greatest)", "standard", "speculative", "standard / speculative (95 %)"], rows
-    )
+        rows.append([title, *cells, f"**{ratio[key]:.2f}**{_interval(ratio[f'{key}_interval'])}"])
+    return table(["median (least to greatest)", "standard", "speculative", RATIO], rows)
+
+
+def _interval(found: Sequence[float] | None) -> str:
+    return "" if found is None else f" ({interval_words(found)})"
+
+
+def interval_words(found: Sequence[float]) -> str:
+    """The ends of a ratio's interval."""
+    return f"{found[0]:.2f} to {found[1]:.2f}"
 
 
 def verdict(found: Mapping[str, Any]) -> str:
     """What both ratios say, also where they say that it does not pay."""
+    if is_few(found):
+        return (
+            f"There are too few repetitions to say which way is faster: {found['repeats']}, and it takes "
+            f"{FEWEST} at least."
+        )
     said = [_faster(found["ratio"][f"{key}_interval"]) for key in ("total", "ttft")]
     return f"At these sizes and lengths, to the whole answer {said[0]}; to its first token {said[1]}."
 
 
-def _faster(interval: Sequence[float]) -> str:
-    low, high = interval
+def is_few(found: Mapping[str, Any]) -> bool:
+    """Whether there are too few repetitions for a verdict."""
+    return bool(found["repeats"] < FEWEST)
+
+
+def _faster(interval: Sequence[float] | None) -> str:
+    low, high = interval or (1.0, 1.0)  # a report from outside may lack what its repetitions promise
     if low > 1:
         return "speculative RAG is faster"
     return "speculative RAG is slower: it does not pay" if high < 1 else "neither is shown to be faster"
@@ -83,7 +104,7 @@ def _phases(found: Mapping[str, Any]) -> str:
         for way in ("standard", "speculative")
         for phase in found[way]["phases"]
     ]
-    return _table(["", "phase", "by", "median (least to greatest)", "floor", "times the floor"], rows)
+    return table(["", "phase", "by", "median (least to greatest)", "floor", "times the floor"], rows)
 
 
 def _floor(floor: Mapping[str, Any]) -> list[str]:
@@ -114,7 +135,7 @@ def _costs(costs: Sequence[Mapping[str, Any]]) -> str:
     assumed = list(dict.fromkeys(line for one in costs for line in one["assumes"]))
     rows = [
         [
-            one["what"],
+            one["what"].replace("|", "\\|"),  # names of models come from servers
             cost_text(one["standard_dollars"]),
             cost_text(one["speculative_dollars"]),
             f"{one['saved']:.0%}".replace("-", "\N{MINUS SIGN}"),
@@ -122,23 +143,24 @@ def _costs(costs: Sequence[Mapping[str, Any]]) -> str:
         ]
         for one in costs
     ]
-    table = _table(["", "standard", "speculative", "saved", "assumes"], rows)
+    heads = ["", "standard", "speculative", "saved", "assumes"]
     return "\n".join(
-        [table, "", *(f"{number}. {line[:1].upper()}{line[1:]}." for number, line in enumerate(assumed, 1))]
+        [
+            table(heads, rows),
+            "",
+            *(f"{number}. {line[:1].upper()}{line[1:]}." for number, line in enumerate(assumed, 1)),
+        ]
     )
 
 
-def _sweep(sweep: Mapping[str, Any] | None) -> list[str]:
+def _sweep(sweep: Mapping[str, Any] | None, *, few: bool) -> list[str]:
     if sweep is None:
         return []
     rows = [
         [
             f"{point['size_ratio']:.1f}",
             f"{point['parameters'] / MILLION:,.0f} million",
-            *(
-                f"{point[key]:.2f} ({point[f'{key}_interval'][0]:.2f} to {point[f'{key}_interval'][1]:.2f})"
-                for key in ("ttft", "total")
-            ),
+            *(f"{point[key]:.2f}{_interval(point[f'{key}_interval'])}" for key in ("ttft", "total")),
             "" if point["floor"] is None else f"{point['floor']:.2f}",
         ]
         for point in sweep["points"]
@@ -151,8 +173,8 @@ def _sweep(sweep: Mapping[str, Any] | None) -> list[str]:
     )
     return [
         "## Where it begins to pay",
-        _table(heads, rows),
-        said,
+        table(heads, rows),
+        f"{said} {HINT}" if few else said,
         *(f"Left out: {line}" for line in sweep["left_out"]),
     ]
 
@@ -163,14 +185,21 @@ def even_words(value: float | None) -> str:
 
 
 def place_words(environment: Mapping[str, Any]) -> str:
-    """The machine and the versions."""
+    """The machine that computed; of servers, what they are and what they were asked from."""
     versions = ", ".join(f"{name} {number}" for name, number in environment["versions"].items())
-    threads = f", {environment['threads']} threads" if environment["threads"] else ""
-    return f"Measured on {environment['cores']} cores of {environment['processor']}{threads}; {versions}."
+    machine = f"{environment['cores']} cores of {environment['processor']}"
+    if environment["servers"]:
+        servers = ", ".join(f"{role}: {served}" for role, served in environment["servers"].items())
+        return f"Computed by servers ({servers}), asked from {machine}; {versions}."
+    count = environment["threads"]
+    threads = f", {count} thread{'s' * (count > 1)}" if count else ""
+    return f"Measured on {machine}{threads}; {versions}."
 
 
 def ms_spread(spread: Mapping[str, float]) -> str:
-    """A median with its least and greatest, all in one unit."""
+    """A median with its least and greatest, all in one unit; of one run there is no more than the one."""
+    if spread["n"] == 1:
+        return ms(spread["median"])
     long = spread["high"] >= _LONG
     median, low, high = (ms(spread[name], long=long) for name in ("median", "low", "high"))
     return f"{median} ({low} to {high})"
@@ -181,8 +210,3 @@ def ms(milliseconds: float, *, long: bool | None = None) -> str:
     if long or (long is None and milliseconds >= _LONG):
         return f"{milliseconds / 1000:.1f} s"
     return f"{milliseconds:,.0f} ms" if milliseconds >= 1 else f"{milliseconds:.1f} ms"
-
-
-def _table(heads: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    lines = [heads, ["---"] * len(heads), *rows]
-    return "\n".join("| " + " | ".join(cell.replace("|", "\\|") for cell in line) + " |" for line in lines)

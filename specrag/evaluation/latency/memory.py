@@ -97,9 +97,16 @@ def check(needs: Sequence[Need], free: int) -> None:
     )
 
 
-def free_memory() -> int:
-    """Bytes that this process may still take: those of the machine, or of its container if that is less."""
-    return min([_of_the_machine(), *_of_containers()])
+def free_memory(cgroups: Sequence[tuple[str, str]] = _CGROUPS) -> int:
+    """Bytes that this process may still take: those of the machine, or of its container if that is less.
+
+    Args:
+        cgroups: files that hold the limit of a container, and what is used of it.
+
+    Raises:
+        ModelError: the system does not tell.
+    """
+    return min([_of_the_machine(), *_of_containers(cgroups)])
 
 
 def _of_the_machine() -> int:
@@ -110,9 +117,9 @@ def _of_the_machine() -> int:
     raise ModelError("This system does not tell how much memory is free; there is no MemAvailable.")
 
 
-def _of_containers() -> list[int]:
+def _of_containers(cgroups: Sequence[tuple[str, str]]) -> list[int]:
     found = []
-    for limit, used in _CGROUPS:
+    for limit, used in cgroups:
         with suppress(OSError, ValueError):  # not in a container, or one without a limit ("max")
             found.append(int(Path(limit).read_text("ascii")) - int(Path(used).read_text("ascii")))
     return found

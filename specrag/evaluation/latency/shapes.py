@@ -14,6 +14,8 @@ _STEP: Final = 64
 """Sizes of made-up shapes are multiples of it, as those of real ones."""
 _MOST: Final = 1_000_000
 """No number of a shape is larger; whoever types more has slipped."""
+_MOST_TIMES: Final = 10_000
+"""No verifier is so many times its drafter's size; to look for a shape of it would take for ever."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -171,10 +173,13 @@ def scaled(base: Shape, ratio: float) -> Shape:
     The width comes in steps; some layers more or less make up for them.
 
     Raises:
-        UsageError: the ratio is below 1.
+        UsageError: the ratio is below 1, above 10,000 or not a number.
     """
-    if ratio < 1:
-        raise UsageError(f"A verifier of {ratio:g} times the drafter's size is smaller than it; begin at 1.")
+    if not 1 <= ratio <= _MOST_TIMES:  # also false of what is not a number
+        raise UsageError(
+            f"There is no verifier of {ratio:g} times the drafter's size; give numbers from 1 to "
+            f"{_MOST_TIMES:,}."
+        )
     if ratio == 1:
         return base
     shared = base.heads // base.kv

@@ -2,7 +2,7 @@
 
 The interval comes from drawing the repetitions again with replacement, both ways of a repetition together, so
 that a slow moment of the machine, which met both, does not widen it. With three repetitions it is hardly more
-than the least and the greatest; the report says how many there were.
+than the least and the greatest, so fewer than `FEWEST` give no verdict; one gives no interval at all.
 """
 
 from collections.abc import Sequence
@@ -11,9 +11,10 @@ from typing import Final
 
 import numpy as np
 
-DRAWS: Final = 10_000
-_TAIL: Final = 2.5
-"""Per cent left out at each end: an interval of 95 %."""
+from specrag.evaluation.bootstrap import DRAWS, LEVEL
+
+FEWEST: Final = 5
+"""Repetitions from which it is said what is faster: four fall on one side by luck in one case of eight."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -36,6 +37,13 @@ class Ratio:
     value: float
     low: float
     high: float
+    n: int
+    """Pairs that it rests on."""
+
+    @property
+    def interval(self) -> tuple[float, float] | None:
+        """None of one pair, which says nothing of how far others scatter."""
+        return (self.low, self.high) if self.n > 1 else None
 
 
 def spread(values: Sequence[float]) -> Spread:
@@ -49,6 +57,7 @@ def ratio(over: Sequence[float], under: Sequence[float], *, seed: int = 0) -> Ra
     pairs = np.array([over, under], dtype=np.float64)  # (2, n)
     places = np.random.default_rng(seed).integers(0, pairs.shape[1], size=(DRAWS, pairs.shape[1]))
     medians = np.median(pairs[:, places], axis=2)  # (2, draws)
-    low, high = np.percentile(medians[0] / medians[1], [_TAIL, 100 - _TAIL])
+    tail = (1 - LEVEL) / 2
+    low, high = np.quantile(medians[0] / medians[1], [tail, 1 - tail])
     value = float(np.median(pairs[0]) / np.median(pairs[1]))
-    return Ratio(value=value, low=float(low), high=float(high))
+    return Ratio(value=value, low=float(low), high=float(high), n=pairs.shape[1])

@@ -21,7 +21,6 @@ from specrag.evaluation.latency.shapes import Shape, scaled
 from specrag.evaluation.latency.spread import Ratio, ratio
 
 Which: TypeAlias = Literal["ttft", "total"]
-RATIOS: Final = (1.0, 2.0, 4.0, 8.0, 16.0)
 METHOD: Final = (
     "a straight line between the logarithms of the neighbouring points of which the smaller is below 1 and "
     "the larger is not"
@@ -51,10 +50,20 @@ class Curve:
     """One sentence for each verifier that was not measured."""
 
 
+def larger(drafter: Shape, ratios: Sequence[float]) -> tuple[Shape, ...]:
+    """The verifiers of a curve, smallest first; made before anything is measured, because it may fail.
+
+    Raises:
+        UsageError: a ratio cannot be made.
+    """
+    made = {one: scaled(drafter, one) for one in ratios}
+    return tuple(made[one] for one in sorted(made))
+
+
 def sweep(
     bench: Bench,
     drafter: Shape,
-    ratios: Sequence[float],
+    verifiers: Sequence[Shape],
     plan: Plan,
     *,
     settings: Settings,
@@ -65,9 +74,7 @@ def sweep(
 
     Raises:
         ModelError: the drafter does not fit, or a model fails.
-        UsageError: a ratio is below 1.
     """
-    verifiers = [scaled(drafter, one) for one in sorted(set(ratios))]
     phases = bench.counted(plan)
     check(needs(drafter, drafter, phases, settings)[:1], free())
     points: list[Point] = []

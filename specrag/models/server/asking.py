@@ -155,14 +155,16 @@ class Server:
         if exact:
             body |= {"ignore_eos": True, "min_tokens": most, "stop": [], "stop_token_ids": []}
         url = self.endpoint.url
-        empty = True
+        written = 0
         async with aclosing(self._http.stream(url, COMPLETIONS, body)) as events:
             async for event in events:
                 for token in wire.chunk(event, url):
-                    empty = False
+                    written += 1
                     yield token
-        if empty:
+        if not written:
             raise Fault("malformed", url, "a stream without a token")
+        if exact and written < most:  # asking on would time a second reading as writing
+            raise Fault("unable", url, f"it ends after {written} tokens where {most} were asked for")
 
     async def likeliest(self, ids: Sequence[int], vocabulary: Vocabulary) -> AsyncGenerator[Token]:
         """The tokens that may follow `ids`, likeliest first."""

@@ -11,6 +11,7 @@ from specrag.ui import theme
 from specrag.ui.lanes import ticks
 from specrag.ui.markup import tick_text, time_text
 from specrag.ui.report.looks import axis, dots, layout, names_axis, plain, rows_figure, shown, upright
+from specrag.ui.report.parts import Estimate
 
 if TYPE_CHECKING:
     from plotly.graph_objects import Figure
@@ -94,7 +95,7 @@ def ratio(found: Mapping[str, Any]) -> "Figure":
     """How many times as long standard RAG takes; right of 1, speculative RAG is faster."""
     titles = {"total": "whole answer", "ttft": "first token"}
     one = found["ratio"]
-    spans = [(one[key], *one[f"{key}_interval"]) for key in titles]
+    spans = [_span(one, key) for key in titles]
     measured = dots(
         range(len(titles)),
         spans,
@@ -119,6 +120,12 @@ def ratio(found: Mapping[str, Any]) -> "Figure":
     return rows_figure(list(titles.values()), traces, x, lines=(1.0,))
 
 
+def _span(one: Mapping[str, Any], key: str) -> Estimate:
+    """A ratio with the ends of its interval; of a single repetition all are the same."""
+    low, high = one[f"{key}_interval"] or (one[key], one[key])
+    return (one[key], low, high)
+
+
 def curve(points: Sequence[Mapping[str, Any]], even: Mapping[str, Any]) -> "Figure | None":
     """The ratio over how many times larger the verifier is; above the line, speculative RAG is faster."""
     from plotly.graph_objects import Figure, Scatter
@@ -126,6 +133,7 @@ def curve(points: Sequence[Mapping[str, Any]], even: Mapping[str, Any]) -> "Figu
     if not points:
         return None
     across = [one["size_ratio"] for one in points]
+    spans = {key: [_span(one, key) for one in points] for key in ("total", "ttft")}
     looks = (("total", "whole answer", "circle", "solid"), ("ttft", "first token", "square", "dot"))
     traces = [
         Scatter(
@@ -138,13 +146,13 @@ def curve(points: Sequence[Mapping[str, Any]], even: Mapping[str, Any]) -> "Figu
             error_y={
                 "type": "data",
                 "symmetric": False,
-                "array": [max(0.0, one[f"{key}_interval"][1] - one[key]) for one in points],
-                "arrayminus": [max(0.0, one[key] - one[f"{key}_interval"][0]) for one in points],
+                "array": [max(0.0, high - mean) for mean, _, high in spans[key]],
+                "arrayminus": [max(0.0, mean - low) for mean, low, _ in spans[key]],
                 "color": theme.PLOT_TEXT,
             },
             hovertext=[
-                f"{plain(one['verifier'], 80)}<br>{title}: {shown((one[key], *one[f'{key}_interval']))}"
-                for one in points
+                f"{plain(one['verifier'], 80)}<br>{title}: {shown(span)}"
+                for one, span in zip(points, spans[key], strict=True)
             ],
             hovertemplate="%{hovertext}<extra></extra>",
         )

@@ -16,7 +16,7 @@ def bench_figures(report: Mapping[str, Any]) -> tuple[Part, ...]:
     return (
         _ratio(report),
         _phases(report),
-        *_sweep(report["sweep"]),
+        *_sweep(report["sweep"], few=words.is_few(report)),
         *_costs(report["costs"]),
     )
 
@@ -24,16 +24,15 @@ def bench_figures(report: Mapping[str, Any]) -> tuple[Part, ...]:
 def _ratio(report: Mapping[str, Any]) -> Part:
     rows = []
     for key, title in _TITLES.items():
-        low, high = report["ratio"][f"{key}_interval"]
         taken = (report[way]["spread"][f"{key}_ms"] for way in figures.WAYS)
         rows.append(
             (
                 Cell(title),
                 *map(_spread, taken),
-                Cell(f"{report['ratio'][key]:.2f}", f"{low:.2f} to {high:.2f}"),
+                _ratio_cell(report["ratio"], key),
             )
         )
-    heads = ("median", "standard", "speculative", "standard / speculative")
+    heads = ("median", "standard", "speculative", words.RATIO)
     return Part(
         title="How many times as long standard RAG takes",
         words=(words.verdict(report),),
@@ -42,6 +41,11 @@ def _ratio(report: Mapping[str, Any]) -> Part:
         tables=(Table(caption="Both ways", heads=heads, rows=tuple(rows)),),
         notes=tuple(line for line in (report["ttft_means"], words.energy_words(report["energy"])) if line),
     )
+
+
+def _ratio_cell(one: Mapping[str, Any], key: str) -> Cell:
+    span = one[f"{key}_interval"]
+    return Cell(f"{one[key]:.2f}", "" if span is None else words.interval_words(span))
 
 
 def _spread(one: Mapping[str, float]) -> Cell:
@@ -84,17 +88,14 @@ def _floor(floor: Mapping[str, Any] | None) -> str:
     )
 
 
-def _sweep(sweep: Mapping[str, Any] | None) -> Iterator[Part]:
+def _sweep(sweep: Mapping[str, Any] | None, *, few: bool) -> Iterator[Part]:
     if sweep is None or not sweep["points"]:
         return
     rows = tuple(
         (
             Cell(f"{one['size_ratio']:.1f}"),
             Cell(f"{one['parameters'] / words.MILLION:,.0f} million"),
-            *(
-                Cell(f"{one[key]:.2f}", f"{one[f'{key}_interval'][0]:.2f} to {one[f'{key}_interval'][1]:.2f}")
-                for key in _TITLES
-            ),
+            *(_ratio_cell(one, key) for key in _TITLES),
             Cell("" if one["floor"] is None else f"{one['floor']:.2f}"),
         )
         for one in sweep["points"]
@@ -108,7 +109,7 @@ def _sweep(sweep: Mapping[str, Any] | None) -> Iterator[Part]:
     )
     yield Part(
         title="Where it begins to pay",
-        words=(_even(even),),
+        words=(_even(even), words.HINT) if few else (_even(even),),
         figure=figures.curve(sweep["points"], even),
         said="The ratio over how many times larger the verifier is than the drafter.",
         tables=(Table(caption="The ratio by size", heads=heads, rows=rows),),

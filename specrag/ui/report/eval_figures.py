@@ -85,7 +85,7 @@ def choosing(found: Mapping[str, Any]) -> "Figure | None":
 
 
 def differences(found: Sequence[Mapping[str, Any]]) -> "Figure | None":
-    """How much each pipeline is above the one it is set against; an interval that holds 0 shows nothing."""
+    """How much each pipeline is above the one it is set against; filled where that is shown."""
     rows = [
         (one, span) for one in found if one["metric"] == "score" and (span := difference(one)) is not None
     ]
@@ -95,6 +95,7 @@ def differences(found: Sequence[Mapping[str, Any]]) -> "Figure | None":
         range(len(rows)),
         [span for _, span in rows],
         [f"{one['pipeline']} minus {one['against']}: {shown(span)}" for one, span in rows],
+        symbol=["circle" if one["clear"] else "circle-open" for one, _ in rows],
     )
     labels = [one["pipeline"].removeprefix(f"{one['against']}:") for one, _ in rows]
     far = max(abs(end) for _, span in rows for end in span) or 0.1

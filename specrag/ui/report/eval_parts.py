@@ -3,21 +3,24 @@
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
-from specrag.evaluation.markdown import METRICS, MOST_FAILURES, NOTES, TIMES
-from specrag.evaluation.words import choice_words, difference_words
+from specrag.evaluation.markdown import METRICS, MOST_FAILURES, TIMES
+from specrag.evaluation.words import NOTES, difference_words
 from specrag.ui.report import eval_figures as figures
+from specrag.ui.report.choice_parts import chosen
 from specrag.ui.report.parts import (
     Cell,
     Part,
     Table,
     cells,
-    estimate,
     estimate_cell,
-    number,
     signed_cell,
 )
 
 _ROLES: Final = ("drafter", "verifier")
+_DOTS: Final = (
+    "A filled dot is a difference: its interval leaves 0 out, and its signs are no luck. An open one shows "
+    "none, whatever its mean looks like."
+)
 
 
 def eval_figures(report: Mapping[str, Any]) -> tuple[Part, ...]:
@@ -27,24 +30,24 @@ def eval_figures(report: Mapping[str, Any]) -> tuple[Part, ...]:
         _answers(pipelines),
         *_compared(report["differences"]),
         *_files(report["datasets"], pipelines),
-        *_chosen(pipelines),
+        *chosen(pipelines),
         _times(pipelines),
         *_failures(pipelines),
     )
 
 
 def _answers(pipelines: Mapping[str, Any]) -> Part:
-    there = [name for name in METRICS if any(name in one["metrics"] for one in pipelines.values())]
+    there = _metrics(pipelines)
     rows = tuple(
         (
             Cell(name),
             Cell(f"{one['n']:,}"),
-            *(_metric(one, metric) for metric in there),
+            *(estimate_cell(one, metric) for metric in there),
             Cell(f"{len(one['failed']):,}"),
         )
         for name, one in pipelines.items()
     )
-    heads = ("pipeline", "n", *(METRICS[name] for name in there), "failed")
+    heads = ("pipeline", "n", *map(_called, there), "failed")
     return Part(
         title="Answers",
         figure=figures.accuracy(pipelines),
@@ -54,8 +57,14 @@ def _answers(pipelines: Mapping[str, Any]) -> Part:
     )
 
 
-def _metric(one: Mapping[str, Any], metric: str) -> Cell:
-    return estimate_cell(estimate(one, metric))
+def _metrics(pipelines: Mapping[str, Any]) -> list[str]:
+    """Those that are known here in their order, then those of whoever knows more."""
+    given = dict.fromkeys(name for one in pipelines.values() for name in one["metrics"])
+    return [*(name for name in METRICS if name in given), *(name for name in given if name not in METRICS)]
+
+
+def _called(metric: str) -> str:
+    return METRICS.get(metric, metric.replace("_", " "))
 
 
 def _compared(found: Sequence[Mapping[str, Any]]) -> Iterator[Part]:
@@ -65,25 +74,29 @@ def _compared(found: Sequence[Mapping[str, Any]]) -> Iterator[Part]:
         (
             Cell(one["pipeline"]),
             Cell(one["against"]),
-            Cell(METRICS.get(one["metric"], one["metric"])),
+            Cell(_called(one["metric"])),
             signed_cell(one),
             Cell(f"{one['n']:,}"),
-            Cell(difference_words(one) if one["mean"] is not None else ""),
+            _in_words(one),
         )
         for one in found
     )
     heads = ("pipeline", "against", "metric", "difference", "n", "in words")
     yield Part(
         title="Differences on the same questions",
-        words=(
-            "Where an interval holds 0, so many questions show no difference, whatever the mean looks like.",
-        ),
+        words=(_DOTS,),
         figure=figures.differences(found),
         said="Difference in score of each pipeline to the one that it is set against, with its interval.",
         tables=(
             Table(caption="Differences", heads=heads, rows=rows, texts=frozenset({1, 2, 5}), folded=True),
         ),
     )
+
+
+def _in_words(one: Mapping[str, Any]) -> Cell:
+    if one["mean"] is None:
+        return Cell("")
+    return Cell(difference_words(one), "" if one["sign_p"] is None else f"sign test: {one['sign_p']:.3f}")
 
 
 def _files(datasets: Mapping[str, Any], pipelines: Mapping[str, Any]) -> Iterator[Part]:
@@ -93,7 +106,9 @@ def _files(datasets: Mapping[str, Any], pipelines: Mapping[str, Any]) -> Iterato
         (
             Cell(name),
             *(
-                _metric(one["pipelines"][name], "score") if name in one["pipelines"] else Cell("")
+                estimate_cell(one["pipelines"][name], "score", n=one["n"])
+                if name in one["pipelines"]
+                else Cell("")
                 for one in datasets.values()
             ),
         )
@@ -105,99 +120,6 @@ def _files(datasets: Mapping[str, Any], pipelines: Mapping[str, Any]) -> Iterato
         figure=figures.by_file(datasets, pipelines),
         said="Score of each pipeline in each file, with its interval.",
         tables=(Table(caption="Score by file", heads=heads, rows=rows),),
-    )
-
-
-def _chosen(pipelines: Mapping[str, Any]) -> Iterator[Part]:
-    """Of one pipeline: those with settings of their own are compared by their answers, above."""
-    found = [(name, one) for name, one in figures.main(pipelines) if one["choices"] is not None]
-    for name, one in found[:1]:
-        yield _choice(name, one["choices"])
-        if one["calibration"]["bins"]:
-            yield _calibration(name, one["calibration"])
-
-
-def _choice(name: str, found: Mapping[str, Any]) -> Part:
-    order = sorted(
-        found["worth"], key=lambda choice: (choice != "selected", -(found["worth"][choice] or 0.0))
-    )
-    worth = tuple(
-        (
-            Cell(choice.replace("_", "-")),
-            estimate_cell(estimate(found, choice, "worth")),
-            signed_cell(found["selected_minus"].get(choice)),
-        )
-        for choice in order
-    )
-    auc = tuple(
-        cells(
-            (
-                score.replace("_", "-"),
-                number(one["within"]),
-                number(one["pooled"]),
-                f"{one['questions']:,}",
-                f"{one['drafts']:,}",
-            )
-        )
-        for score, one in found["auc"].items()
-    )
-    tables = [
-        Table(
-            caption="Ways of choosing",
-            heads=("choice", "score", "selected minus this"),
-            rows=worth,
-            folded=True,
-        ),
-        Table(
-            caption="Whether the scores tell right drafts from wrong ones",
-            heads=("score", "AUC within a question", "AUC pooled", "questions with both", "drafts"),
-            rows=auc,
-        ),
-    ]
-    return Part(
-        title=f"What {name} chose from its drafts (n = {found['n']:,})",
-        words=(choice_words(found),) if _whole(found) else (),
-        figure=figures.choosing(found),
-        said="Score of what was selected beside other ways of choosing from the same drafts, with intervals.",
-        tables=tuple(table for table in tables if table.rows),
-    )
-
-
-def _whole(found: Mapping[str, Any]) -> bool:
-    """Whether all is there that the words are made of; a report from outside may have gaps."""
-    known = (found["worth"].get(name) is not None for name in ("oracle", "selected"))
-    against = (
-        one[end] is not None for one in found["selected_minus"].values() for end in ("mean", "low", "high")
-    )
-    return all(known) and all(against)
-
-
-def _calibration(name: str, found: Mapping[str, Any]) -> Part:
-    rows = tuple(
-        cells(
-            (
-                f"{one['low']:.1f} to {one['high']:.1f}",
-                f"{one['n']:,}",
-                number(one["confidence"]),
-                number(one["accuracy"]),
-            )
-        )
-        for one in found["bins"]
-    )
-    error = "" if found["error"] is None else f" (expected calibration error {found['error']:.3f})"
-    return Part(
-        title=f"Confidence of {name} beside the truth{error}",
-        words=("On the line a run is right as often as it says; below it, it promises too much.",),
-        figure=figures.calibration(found["bins"]),
-        said="Share of right answers over the confidence that the runs had in them.",
-        tables=(
-            Table(
-                caption="Confidence beside the truth",
-                heads=("confidence", "n", "mean confidence", "share right"),
-                rows=rows,
-                folded=True,
-            ),
-        ),
     )
 
 

@@ -76,7 +76,7 @@ def dots(
     hovers: Sequence[str],
     *,
     name: str = "",
-    symbol: str = "circle",
+    symbol: Sequence[str] | str = "circle",
     colours: Sequence[str] | str = theme.PLOT_TEXT,
 ) -> "Scatter":
     """Means with their intervals, side by side along the axis of numbers."""
@@ -89,7 +89,7 @@ def dots(
         y=list(places),
         marker={
             "size": 11,
-            "symbol": symbol,
+            "symbol": symbol if isinstance(symbol, str) else list(symbol),
             "color": colours,
             "line": {"width": 1, "color": theme.PLOT_TEXT},
         },
@@ -134,5 +134,5 @@ def upright(value: float) -> dict[str, Any]:
 
 
 def shown(one: Estimate) -> str:
-    """An estimate as a hover says it."""
-    return f"{one[0]:.3f} ({one[1]:.3f} to {one[2]:.3f})"
+    """An estimate as a hover says it; without an interval of no width, which would look sure."""
+    return f"{one[0]:.3f}" + (f" ({one[1]:.3f} to {one[2]:.3f})" if one[1] < one[2] else "")

@@ -54,11 +54,15 @@ def estimate(of: Mapping[str, Any], name: str, values: str = "metrics") -> Estim
     return (mean, mean if low is None else low, mean if high is None else high)
 
 
-def estimate_cell(one: Estimate | None) -> Cell:
-    """As a table shows it."""
+def estimate_cell(of: Mapping[str, Any], name: str, values: str = "metrics", *, n: int | None = None) -> Cell:
+    """As a table shows it, and over how many if these are not the `n` that the reader expects."""
+    one = estimate(of, name, values)
     if one is None:
         return Cell("")
-    return Cell(f"{one[0]:.3f}", f"{one[1]:.3f} to {one[2]:.3f}")
+    expected = of["n"] if n is None else n
+    count = of["counts"].get(name, expected)
+    some = "" if count == expected else f", n = {count:,}"
+    return Cell(f"{one[0]:.3f}", f"{one[1]:.3f} to {one[2]:.3f}{some}")
 
 
 def signed_cell(one: Mapping[str, Any] | None) -> Cell:

@@ -244,7 +244,8 @@ class _Wiring:
         view, values = told
         updates = self._updates(view, values)
         run_id = values.get("run_id", shown)
-        if run_id != shown:
+        afresh = "fill" in values or not run_id  # an answer under way may have brought another run meanwhile
+        if afresh or run_id != shown:
             updates |= zip(self._tab.detail.shown, self._parts.shown(desk.who, run_id), strict=True)
         return updates
 
