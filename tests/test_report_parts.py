@@ -1,43 +1,13 @@
-"""The figures and tables of reports, number by number, and the file that carries them."""
-
-import base64
-import hashlib
-import json
-import re
-from typing import Any
+"""The figures and tables of an evaluation's report, number by number."""
 
 import pytest
 
 from specrag.evaluation.reading import checked
 from specrag.ui import theme
-from specrag.ui.report.bench_parts import bench_figures
-from specrag.ui.report.cards import head, tables, words
-from specrag.ui.report.eval_parts import eval_figures
-from specrag.ui.report.page import report_page
-from specrag.ui.report.parts import Part
-from tests.report_samples import HOSTILE, evaluation, latency
-from tests.ui_html import find, read
-
-
-def parts(report: dict[str, Any]) -> dict[str, Part]:
-    made = eval_figures if report["schema"] == "specrag.eval/1" else bench_figures
-    return {part.title.partition(" (")[0]: part for part in made(checked(report))}
-
-
-def data(part: Part) -> list[dict[str, Any]]:
-    """The series of a figure, as a browser gets them."""
-    assert part.figure is not None
-    told: list[dict[str, Any]] = json.loads(part.figure.to_json())["data"]
-    return told
-
-
-def layout(part: Part) -> Any:
-    assert part.figure is not None
-    return part.figure.layout
-
-
-def row(part: Part, name: str, table: int = 0) -> list[str]:
-    return next([cell.text for cell in one] for one in part.tables[table].rows if one[0].text == name)
+from specrag.ui.report.cards import head, tables
+from tests.report_samples import evaluation
+from tests.report_shown import data, layout, parts, row
+from tests.ui_html import find
 
 
 def test_accuracy_stands_over_time() -> None:
@@ -159,111 +129,6 @@ def test_choices_with_gaps_have_no_words() -> None:
     assert parts(made)["What speculative chose from its drafts"].words == ()
 
 
-def test_phases_stand_beside_their_floors() -> None:
-    part = parts(latency())["Phases"]
-    series = {one["name"]: one["x"] for one in data(part)}
-    assert layout(part).yaxis.ticktext == (
-        "standard",
-        "standard, floor",
-        "speculative",
-        "speculative, floor",
-    )
-    assert series["write"] == [21000.0, 20000.0, 0.0, 0.0]
-    assert series["verify"] == [0.0, 0.0, 6000.0, 5000.0]
-    assert "98 GFLOP/s" in part.notes[0]
-
-
-def test_behind_servers_there_is_no_floor() -> None:
-    made = latency(floor={})
-    for way in ("standard", "speculative"):
-        for phase in made[way]["phases"]:
-            phase |= {"floor_ms": None, "times_floor": None}
-    found = parts(made)
-    assert layout(found["Phases"]).yaxis.ticktext == ("standard", "speculative")
-    assert "no floor" in found["Phases"].notes[0]
-    assert len(data(found["How many times as long standard RAG takes"])) == 1
-
-
-def test_the_ratio_says_where_it_does_not_pay() -> None:
-    part = parts(latency())["How many times as long standard RAG takes"]
-    measured, floor = data(part)
-    assert (measured["x"], floor["x"]) == ([2.5, 0.75], [2.9, 0.9])
-    assert layout(part).shapes[0].x0 == 1
-    assert "speculative RAG is slower: it does not pay" in part.words[0]
-    assert row(part, "whole answer") == ["whole answer", "30.0 s", "12.0 s", "2.50"]
-
-
-def test_too_few_repetitions_give_no_verdict_and_one_no_interval() -> None:
-    """What looked like the surest figure of all was a single run."""
-    alone = {"ttft": 0.75, "total": 2.5, "ttft_interval": None, "total_interval": None}
-    made = latency(ratio=alone, repeats=1)
-    for way in ("standard", "speculative"):
-        for spread in made[way]["spread"].values():
-            spread["n"] = 1
-    made["sweep"]["points"][0] |= {"ttft_interval": None, "total_interval": None}
-    found = parts(made)
-    part = found["How many times as long standard RAG takes"]
-    assert "too few repetitions to say which way is faster: 1" in part.words[0]
-    assert [cell.under for cell in part.tables[0].rows[0]] == ["", "", "", ""]
-    assert data(part)[0]["error_x"]["array"] == [0, 0]
-    curve = found["Where it begins to pay"]
-    assert curve.words[1] == "Of so few repetitions it is a hint and not a finding."
-    assert data(curve)[0]["error_y"]["array"][0] == 0
-    made["repeats"] = 7
-    assert "neither is shown to be faster" in parts(made)[part.title].words[0]
-
-
-def test_servers_are_named_where_they_computed() -> None:
-    made = latency()
-    made["environment"]["servers"] = {"drafter": "vLLM at http://a.example", "verifier": "vLLM"}
-    assert "Computed by servers (drafter: vLLM at http://a.example" in head(checked(made))
-
-
-def test_the_curve_shows_its_break_even() -> None:
-    part = parts(latency())["Where it begins to pay"]
-    total, first, floor = data(part)
-    assert total["x"] == first["x"] == floor["x"] == [1.0, 8.0]
-    assert total["y"] == [0.25, 2.0]
-    assert {shape.x0 for shape in layout(part).shapes} == {0, 4.2}
-    assert "4.2 times the drafter's size" in part.words[0]
-
-
-def test_costs_name_their_assumptions() -> None:
-    part = parts(latency())["Cost of 1,000 questions"]
-    assert row(part, "1B + 70B") == ["1B + 70B", "$2.00", "$0.5", "75%", "1"]
-    assert part.notes == ("1. A dollar an hour.",)
-
-
-def hostile() -> list[dict[str, Any]]:
-    """Every text of both reports is an attack."""
-    made = evaluation(dataset=HOSTILE, command=HOSTILE, corpus=HOSTILE)
-    made["pipelines"] = {HOSTILE: made["pipelines"]["speculative"]}
-    made["pipelines"][HOSTILE]["failed"] = [{"question": HOSTILE, "error": HOSTILE}]
-    made["differences"] = [
-        {**made["differences"][0], "pipeline": HOSTILE, "against": HOSTILE, "metric": HOSTILE}
-    ]
-    made["datasets"] = {HOSTILE + end: {"n": 1, "pipelines": made["pipelines"]} for end in "ab"}
-    other = latency(label=HOSTILE, drafter=HOSTILE, verifier=HOSTILE, ttft_means=HOSTILE)
-    other["standard"]["phases"][0]["name"] = HOSTILE
-    other["costs"][0] |= {"what": HOSTILE, "assumes": [HOSTILE]}
-    other["sweep"]["points"][0]["verifier"] = HOSTILE
-    return [checked(made), checked(other)]
-
-
-def test_texts_of_a_report_are_never_markup() -> None:
-    for report in hostile():
-        made = eval_figures(report) if report["schema"] == "specrag.eval/1" else bench_figures(report)
-        html = head(report) + "".join(words(part) + tables(part) for part in made)
-        assert not find(html, "img")
-        assert not find(html, "script")
-        assert "${" not in html
-        assert "{{" not in html
-        for part in made:
-            if part.figure is not None:
-                assert "<img" not in part.figure.to_json()
-                assert "<script" not in part.figure.to_json()
-
-
 def test_a_table_can_be_read_on_a_phone_and_by_ear() -> None:
     """There the heads are hidden, so each cell brings its own; a wide table scrolls, by keyboard as well."""
     html = tables(parts(evaluation())["Answers"])
@@ -277,42 +142,3 @@ def test_the_command_stands_with_the_conditions() -> None:
     html = head(checked(evaluation()))
     assert "/home/ada" in html
     assert "4 questions, seed 1, corpus given" in html
-
-
-def scripts(page: str) -> list[str]:
-    return re.findall(r"<script>(.*?)</script>", page, re.DOTALL)
-
-
-def test_the_file_runs_our_two_scripts_and_nothing_else() -> None:
-    page = report_page([checked(evaluation()), checked(latency())])
-    library, draw = scripts(page)
-    policy = re.search(r'http-equiv="Content-Security-Policy" content="([^"]*)"', page)
-    assert policy is not None
-    digests = [base64.b64encode(hashlib.sha256(one.encode()).digest()).decode() for one in (library, draw)]
-    assert f"script-src 'sha256-{digests[0]}' 'sha256-{digests[1]}';" in policy[1].replace("&#39;", "'")
-    assert "default-src 'none'" in policy[1]
-    assert library.startswith("/**")
-    assert page.count("data-sr-figure ") == 8
-
-
-def test_the_file_of_a_hostile_report_holds_data_only() -> None:
-    """Figures are drawn from JSON in the file; one that ends its element early would be a script."""
-    page = report_page(hostile())
-    rest = page.replace(scripts(page)[-2], "")
-    assert len(scripts(page)) == 2
-    elements = read(rest)
-    assert not [one for one in elements if one.tag == "img"]
-    figures = [one for one in elements if one.attributes.get("type") == "application/json"]
-    assert len(figures) == len([one for one in elements if "data-sr-figure" in one.attributes])
-    for figure in figures:
-        assert set(json.loads("".join(figure.pieces))) == {"data", "layout"}
-
-
-def test_the_file_asks_for_nothing() -> None:
-    """An address in it would be a request, or at least a question whether it is one."""
-    page = report_page([checked(evaluation()), checked(latency())])
-    rest = page.replace(scripts(page)[0], "")
-    assert not re.search(r"(https?:)?//[a-z]", rest)
-    for one in read(rest):
-        assert one.attributes.get("src") is None
-        assert one.attributes.get("href", "data:,") == "data:,"
