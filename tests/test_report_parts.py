@@ -12,8 +12,11 @@ from tests.ui_html import find
 
 def test_accuracy_stands_over_time() -> None:
     """The ablation is no pipeline of its own there."""
-    series = data(parts(evaluation())["Answers"])
-    assert [one["text"] for one in series] == [["  standard  "], ["  speculative  "]]
+    part = parts(evaluation())["Answers"]
+    series = data(part)
+    assert [one["name"] for one in series] == ["standard", "speculative"]
+    assert layout(part).showlegend
+    assert len({one["marker"]["symbol"] for one in series}) == 2
     assert [(one["x"], one["y"]) for one in series] == [([2.0], [0.6]), ([1.0], [0.5])]
     assert series[0]["error_y"]["array"] == pytest.approx([0.2])
     assert series[0]["error_y"]["arrayminus"] == pytest.approx([0.2])

@@ -18,7 +18,10 @@ _BIGGEST: Final = 34
 
 
 def accuracy(pipelines: Mapping[str, Any]) -> "Figure | None":
-    """The score of each pipeline over the median time of its runs; those with own settings are elsewhere."""
+    """The score of each pipeline over the median time of its runs; those with own settings are elsewhere.
+
+    Names stand in a legend: beside the dots of pipelines that are alike they would cover each other.
+    """
     from plotly.graph_objects import Figure, Scatter
 
     known = [(name, estimate(one, "score"), one["latency"].get("total_ms")) for name, one in main(pipelines)]
@@ -30,11 +33,9 @@ def accuracy(pipelines: Mapping[str, Any]) -> "Figure | None":
         [
             Scatter(
                 name=plain(name),
-                mode="markers+text",
+                mode="markers",
                 x=[seconds],
                 y=[found[0]],
-                text=[f"  {plain(name)}  "],
-                textposition="middle left" if seconds > longest / 2 else "middle right",
                 marker={"size": 12, "symbol": SYMBOLS[place % len(SYMBOLS)], "color": theme.PLOT_TEXT},
                 error_y={
                     "type": "data",
@@ -53,7 +54,8 @@ def accuracy(pipelines: Mapping[str, Any]) -> "Figure | None":
     )
     figure.update_layout(
         layout(
-            height=380,
+            height=400,
+            showlegend=True,
             xaxis=axis("median seconds of a run", range=[0, 1.08 * longest]),
             yaxis=axis("score", **_SHARE),
         )
