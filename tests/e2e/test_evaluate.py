@@ -12,6 +12,7 @@ from playwright.sync_api import Browser, Locator, Page, expect
 from specrag.evaluation.reading import checked
 from specrag.evaluation.shelf import Shelf
 from specrag.ui.report.page import report_page
+from tests.e2e.axe import SERIOUS, findings
 from tests.e2e.quick_page import quick_page
 from tests.e2e.serving import Server
 from tests.e2e.visitor import PHONE, Theme, Visitor
@@ -59,6 +60,13 @@ def status(page: Page) -> Locator:
     return page.locator("#sr-evaluate-status .sr-status")
 
 
+def hand_in(page: Page, path: Path) -> None:
+    """As a person does: what only sets the files of an input is not told of those that it has already."""
+    with page.expect_file_chooser() as chooser:
+        page.get_by_role("button", name="Open a report from a file").click()
+    chooser.value.set_files(path)
+
+
 def open_form(page: Page) -> None:
     page.locator("#sr-trial > button").click()
     expect(page.locator("#sr-trial-go")).to_be_visible()
@@ -84,23 +92,28 @@ def test_a_report_from_a_file_is_shown_and_not_kept(visitor: Visitor, tmp_path: 
     before = kept.count()
     path = tmp_path / "mine.json"
     path.write_text(json.dumps(evaluation(dataset=HOSTILE)))
-    page.locator("#sr-evaluate-upload input[type=file], #sr-evaluate input[type=file]").last.set_input_files(
-        path
-    )
+    hand_in(page, path)
     expect(title(page)).to_contain_text("<img src=x")
     expect(page.locator("#sr-evaluate-message")).to_contain_text("on this page only")
     assert kept.count() == before
 
 
-def test_a_file_that_is_no_report_is_refused(visitor: Visitor, tmp_path: Path) -> None:
+def test_a_file_is_handed_in_again_after_it_was_mended(visitor: Visitor, tmp_path: Path) -> None:
+    """A file of the same name would be taken for the one before, and so would the same file once more."""
     page = visitor.page
     expect(title(page)).to_be_visible()
     path = tmp_path / "mine.json"
     path.write_text('{"schema": "specrag.eval/1"}')
-    page.locator("#sr-evaluate-upload input[type=file], #sr-evaluate input[type=file]").last.set_input_files(
-        path
-    )
+    hand_in(page, path)
     expect(page.locator("#sr-evaluate-message")).to_contain_text("is no whole report")
+    for name in ("mended", "mended again"):
+        path.write_text(json.dumps(evaluation(dataset=name)))
+        hand_in(page, path)
+        expect(title(page)).to_have_text(f"Evaluation: {name}")
+    page.locator("#sr-evaluate-kept").get_by_role("button", name=re.compile("^Open.*bells")).click()
+    expect(title(page)).to_have_text("Evaluation: bikes, bells")
+    hand_in(page, path)
+    expect(title(page)).to_have_text("Evaluation: mended again")
 
 
 def test_a_kept_report_is_saved(visitor: Visitor) -> None:
@@ -190,3 +203,17 @@ def test_the_file_opens_offline(browser: Browser, tmp_path: Path, width: int) ->
     assert page.evaluate("document.scrollingElement.scrollWidth <= innerWidth")
     assert not problems
     context.close()
+
+
+@pytest.mark.parametrize("width", [1440, PHONE])
+@pytest.mark.parametrize("theme", ["light", "dark"])
+def test_the_file_has_no_serious_finding(browser: Browser, tmp_path: Path, theme: Theme, width: int) -> None:
+    path = tmp_path / "report.html"
+    path.write_text(report_page([checked(evaluation()), checked(latency())]))
+    context = browser.new_context(viewport={"width": width, "height": 900}, color_scheme=theme)
+    page = context.new_page()
+    page.goto(path.as_uri())
+    expect(page.locator("[data-sr-figure] .main-svg").first).to_be_visible()
+    found = [one for one in findings(page) if one.impact in SERIOUS]
+    context.close()
+    assert not found
