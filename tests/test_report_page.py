@@ -20,6 +20,7 @@ def hostile() -> list[dict[str, Any]]:
     made = evaluation(dataset=HOSTILE, command=HOSTILE, corpus=HOSTILE)
     made["pipelines"] = {HOSTILE: made["pipelines"]["speculative"]}
     made["pipelines"][HOSTILE]["failed"] = [{"question": HOSTILE, "error": HOSTILE}]
+    made["judge"] = {"model": HOSTILE, "problem": HOSTILE, "pipelines": {HOSTILE: {}}}
     made["differences"] = [
         {**made["differences"][0], "pipeline": HOSTILE, "against": HOSTILE, "metric": HOSTILE}
     ]

@@ -65,6 +65,30 @@ def test_metrics_that_are_not_known_here_are_shown_by_their_names() -> None:
     assert row(found["Differences on the same questions"], "speculative")[2] == "tone of voice"
 
 
+def test_who_judged_stands_with_how_far_to_trust_it() -> None:
+    """A judged figure without it would be taken for a counted one."""
+    agreement = {
+        "n": 8,
+        "share": 0.75,
+        "kappa": {"mean": 0.5, "low": -0.1, "high": 1, "n": 8, "clear": False},
+    }
+    of_one = {
+        "verdicts": {"correct": 3, "incorrect": 1, "declined": 0},
+        "agreement": {"n": 4, "share": 1.0, "kappa": None},
+        "marks": {"judged": {"asked": 4, "repeated": 0, "unread": 0, "unheard": 1}},
+    }
+    judge = {"model": "big-1", "problem": None, "agreement": agreement, "pipelines": {"standard": of_one}}
+    part = parts(evaluation(judge=judge))["The judge: big-1"]
+    assert part.words == (
+        "Over 8 answers judge and score agree on 75%, and no agreement beyond luck is shown.",
+    )
+    assert row(part, "standard") == ["standard", "4", "0", "1", "3", "1", "0", "1.000", ""]
+    lost = {"model": "big-1", "problem": "The judge does not answer."}
+    assert parts(evaluation(judge=lost))["The judge: big-1"].words == (
+        "It ended early: The judge does not answer.",
+    )
+
+
 def test_runs_that_chose_nothing_are_told() -> None:
     made = evaluation()
     note = "Answered by no draft: 2 (not among the n, since nothing was chosen)."

@@ -90,6 +90,28 @@ class _Environment(Part):
     device: Text = "unknown"
 
 
+class _Agreement(Part):
+    n: Count
+    share: Known = None
+    kappa: _Difference | None = None
+
+
+_Counts: TypeAlias = Annotated[dict[Text, Count], Field(max_length=20)]
+
+
+class _Judged(Part):
+    verdicts: Annotated[_Counts, Field(default_factory=dict)]
+    agreement: _Agreement | None = None
+    marks: Annotated[dict[Text, _Counts], Field(max_length=20, default_factory=dict)]
+
+
+class _Judge(Part):
+    model: Text
+    problem: Text | None = None
+    agreement: _Agreement | None = None
+    pipelines: Annotated[dict[Text, _Judged], Field(max_length=60, default_factory=dict)]
+
+
 class Evaluation(Part):
     """The report of an evaluation."""
 
@@ -103,4 +125,6 @@ class Evaluation(Part):
     pipelines: Annotated[_Pipelines, Field(min_length=1)]
     differences: Annotated[list[_Compared], Field(max_length=1000, default_factory=list)]
     datasets: Annotated[dict[Text, _Dataset], Field(max_length=20, default_factory=dict)]
+    judge: _Judge | None = None
+    """None where no model was asked."""
     environment: _Environment

@@ -7,6 +7,7 @@ from specrag.evaluation.markdown import METRICS, MOST_FAILURES, TIMES
 from specrag.evaluation.words import NOTES, difference_words
 from specrag.ui.report import eval_figures as figures
 from specrag.ui.report.choice_parts import chosen
+from specrag.ui.report.judge_parts import judged
 from specrag.ui.report.parts import (
     Cell,
     Part,
@@ -28,6 +29,7 @@ def eval_figures(report: Mapping[str, Any]) -> tuple[Part, ...]:
     pipelines = report["pipelines"]
     return (
         _answers(pipelines),
+        *judged(report["judge"]),
         *_compared(report["differences"]),
         *_files(report["datasets"], pipelines),
         *chosen(pipelines),
