@@ -10,7 +10,7 @@ from dataclasses import replace
 from functools import cached_property
 from importlib.metadata import version
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from specrag import __version__
 from specrag.comparing import Comparisons
@@ -52,6 +52,9 @@ from specrag.tracing.trace import Trace
 from specrag.turnstile import Turnstile
 from specrag.types import ModelInfo, PipelineName, Role
 from specrag.viewer import Viewer
+
+if TYPE_CHECKING:
+    from specrag.evaluation.trials import Trials
 
 PIPELINES: dict[PipelineName, Callable[[Tools], Pipeline]] = {
     "speculative": SpeculativePipeline,
@@ -308,6 +311,14 @@ class Parts:
             store=store, traces=self.traces, runs=self.runs, tools=self.tools, pipeline=self.pipeline
         )
 
+    @cached_property
+    def trials(self) -> "Trials":
+        """The small evaluations that the page starts."""
+        from specrag.evaluation.shelf import Shelf
+        from specrag.evaluation.trials import Trials  # its parts are made from these
+
+        return Trials(self, Shelf(self.settings.home))
+
     def environment(
         self, *, drafter: LanguageModel | None = None, verifier: LanguageModel | None = None
     ) -> dict[str, Any]:
@@ -336,6 +347,7 @@ class Parts:
         made = self.__dict__
         # the store last: who embeds for it at this moment holds it until the worker is gone
         for name in (
+            "trials",
             "live_export",
             "jobs",
             "reindexing",

@@ -115,7 +115,10 @@ class Startup:
             ("Opening the collections", lambda: (parts.library, parts.viewer, parts.reindexing)),
             ("Looking for the drafter's weights", lambda: parts.drafter),
             ("Loading the verifier", lambda: parts.verifier),
-            ("Opening the traces", lambda: (parts.live_export, parts.history, parts.comparisons)),
+            (
+                "Opening the traces",
+                lambda: (parts.live_export, parts.history, parts.comparisons, parts.trials),
+            ),
             ("Putting the pipeline together", lambda: parts.speculative),
         ]
 

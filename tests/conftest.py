@@ -61,6 +61,16 @@ def weights() -> Weights:
     return Weights(home=load_settings().home)
 
 
+@pytest.fixture
+def own_home(weights: Weights, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A home with the real weights and nothing else, for commands that keep something in it."""
+    home = tmp_path / "home"
+    home.mkdir()
+    (home / "weights").symlink_to(load_settings().home / "weights")
+    monkeypatch.setenv("SPECRAG_HOME", str(home))
+    return home
+
+
 @pytest.fixture(scope="session")
 def embedder_path(weights: Weights) -> Path:
     """Folder of the packaged MiniLM."""

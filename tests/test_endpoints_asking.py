@@ -11,7 +11,7 @@ from gradio_client.exceptions import AppError
 
 from specrag.tracing.codec import from_json
 from specrag.tracing.trace import Trace
-from specrag.ui.endpoints import again, asking, collections, documents, runs
+from specrag.ui.endpoints import again, asking, collections, documents, evaluations, runs
 from tests.api_page import ANSWER, QUESTION, ROOT, serving
 
 
@@ -106,7 +106,7 @@ def test_every_endpoint_has_types_and_an_example(client: Client) -> None:
     assert {
         "/ask", "/search", "/documents", "/add_documents", "/documents_status", "/delete_documents",
         "/collections", "/runs", "/run", "/delete_runs", "/rate_run", "/export_run", "/import_run",
-        "/what_if", "/fork",
+        "/what_if", "/fork", "/reports", "/report", "/evaluate",
     } <= endpoints.keys()  # fmt: skip
     for name, endpoint in endpoints.items():
         assert "Example: `Client(url).predict(" in endpoint["description"], name
@@ -118,5 +118,5 @@ def test_every_endpoint_has_types_and_an_example(client: Client) -> None:
 def test_the_documentation_names_every_endpoint() -> None:
     text = (ROOT / "docs" / "programs.md").read_text(encoding="utf-8")
     named = set(re.findall(r"`/(\w+)`", text)) - {"mcp"}
-    topics = (asking, runs, again, documents, collections)
+    topics = (asking, runs, again, documents, collections, evaluations)
     assert named == {function.__name__ for topic in topics for function in topic.ENDPOINTS}

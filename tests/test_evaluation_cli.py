@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from specrag.cli import main
+from specrag.evaluation.shelf import Shelf
 from specrag.models.weights import Weights
 from specrag.tracing.codec import from_json
 
@@ -40,7 +41,7 @@ def data(tmp_path: Path) -> Path:
 
 
 @pytest.fixture
-def evaluate(monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]) -> Eval:
+def evaluate(monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str], own_home: Path) -> Eval:
     """The command with short answers."""
     for name in ("RATIONALE_TOKENS", "ANSWER_TOKENS", "FALLBACK_TOKENS"):
         monkeypatch.setenv(f"SPECRAG_{name}", "8")
@@ -56,12 +57,13 @@ def evaluate(monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str])
 
 @pytest.mark.integration
 def test_one_command_from_a_file_to_a_report(
-    evaluate: Eval, data: Path, tmp_path: Path, weights: Weights
+    evaluate: Eval, data: Path, tmp_path: Path, own_home: Path
 ) -> None:
-    """Tables on stdout, progress on stderr, JSON and Markdown in files; the second time nothing is run."""
+    """Tables on stdout, progress on stderr, all forms in files; the second time nothing is run."""
     out, report, tables = tmp_path / "runs", tmp_path / "report.json", tmp_path / "report.md"
+    page = tmp_path / "report.html"
     words = ("--data", data, "--pipelines", "speculative,closed-book", "--out", out)
-    code, said, told = evaluate(*words, "--json", report, "--markdown", tables)
+    code, said, told = evaluate(*words, "--json", report, "--markdown", tables, "--html", page)
     assert code == 0, told
     assert "4 runs." in told
     assert "[4/4] bikes" in told
@@ -69,6 +71,8 @@ def test_one_command_from_a_file_to_a_report(
     found: dict[str, Any] = json.loads(report.read_text())
     assert (found["schema"], found["n"], found["finished"]) == ("specrag.eval/1", 2, True)
     assert found["environment"]["models"]["verifier"]["name"] == "smollm2-135m-instruct"
+    assert "Evaluation: bikes" in page.read_text(encoding="utf-8")
+    assert [one.title for one in Shelf(own_home).kept()] == ["bikes: 2 questions, speculative, closed-book"]
     kept = [from_json(path.read_text()) for path in (out / "traces").glob("*.json")]
     assert len(kept) == 4
     drafted = [trace for trace in kept if trace.drafts]

@@ -22,6 +22,7 @@ from specrag.evaluation.latency.shapes import shape_of
 from specrag.evaluation.latency.spread import Ratio
 from specrag.evaluation.latency.sweep import Point, break_even, larger, sweep
 from specrag.evaluation.latency.texts import Lengths
+from specrag.evaluation.reading import checked
 from specrag.models.loading import load_tokenizer
 from specrag.prices import EXAMPLE, EXAMPLE_MACHINE
 
@@ -72,6 +73,19 @@ def test_the_document_has_what_its_readers_rely_on(found: dict[str, Any]) -> Non
         low, high = found["ratio"][f"{name}_interval"]
         assert low <= found["ratio"][name] <= high
     assert json.loads(json.dumps(found, allow_nan=False)) == found
+
+
+def test_what_a_benchmark_writes_is_read_whole(found: dict[str, Any]) -> None:
+    """A form that lags behind its writer would refuse every report of the next version."""
+    read = checked(json.loads(json.dumps(found)))
+    assert {key: read["ratio"][key] for key in ("ttft", "total")} == {
+        key: found["ratio"][key] for key in ("ttft", "total")
+    }
+    assert read["floor"]["machine"] == found["floor"]["machine"]
+    assert [one["ms"] for one in read["standard"]["phases"]] == [
+        one["ms"] for one in found["standard"]["phases"]
+    ]
+    assert len(read["costs"]) == len(found["costs"])
 
 
 def test_every_model_phase_stands_beside_its_floor(found: dict[str, Any]) -> None:

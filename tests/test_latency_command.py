@@ -7,31 +7,36 @@ import pytest
 from typer.testing import CliRunner
 
 from specrag.cli import app
+from specrag.evaluation.shelf import Shelf
 from tests.test_latency_bench import DRAFTER, VERIFIER
 
 SHORT = ["--passages", "4", "--passage-tokens", "10", "--drafts", "2", "--tokens", "6", "--repeats", "2"]
 
 
-def test_the_command_writes_both_files_and_prints_the_tables(model_path: Path, tmp_path: Path) -> None:
-    as_json, as_markdown = tmp_path / "bench.json", tmp_path / "bench.md"
+def test_the_command_writes_its_files_and_prints_the_tables(own_home: Path, tmp_path: Path) -> None:
+    as_json, as_markdown, as_html = (tmp_path / f"bench.{form}" for form in ("json", "md", "html"))
     result = CliRunner().invoke(
         app,
         [
             *("bench", "--drafter", DRAFTER, "--verifier", VERIFIER, *SHORT),
             *("--hour", "2", "--million", "1,2,3,4"),
-            *("--json", str(as_json), "--markdown", str(as_markdown)),
+            *("--json", str(as_json), "--markdown", str(as_markdown), "--html", str(as_html)),
         ],
     )
     assert result.exit_code == 0, result.output
     assert result.stdout == as_markdown.read_text("utf-8")
     assert "1 of 2, standard: first token after" in result.stderr
+    assert "Where it begins to pay" not in as_html.read_text("utf-8")
+    assert f"Latency: {DRAFTER} drafts, {VERIFIER} verifies" in as_html.read_text("utf-8")
+    assert [one.kind for one in Shelf(own_home).kept()] == ["bench"]
     found = json.loads(as_json.read_text("utf-8"))
     assert found["lengths"]["rationale"] == 3
     assert found["costs"][0]["assumes"][0].startswith("$1 and $2 for a million tokens")
     assert found["costs"][1]["assumes"][0] == "$2 for an hour of the machine"
 
 
-def test_json_on_stdout_is_alone_there(model_path: Path) -> None:
+@pytest.mark.usefixtures("own_home")
+def test_json_on_stdout_is_alone_there() -> None:
     result = CliRunner().invoke(
         app, ["bench", "--drafter", DRAFTER, "--verifier", VERIFIER, *SHORT, "--json", "-"]
     )
@@ -85,10 +90,11 @@ def test_what_has_no_meaning_behind_servers_is_refused_and_not_ignored() -> None
         assert result.stderr.count("\n") == 1
 
 
-def test_a_finished_measurement_is_printed_when_its_file_cannot_be_written(model_path: Path) -> None:
-    """The file came first, and a full disk was a traceback with no figures."""
+def test_a_finished_measurement_is_printed_when_its_file_cannot_be_written(own_home: Path) -> None:
+    """The file came first, and a full disk was a traceback with no figures; the page has its copy as well."""
     words = ["bench", "--drafter", DRAFTER, "--verifier", VERIFIER, *SHORT, "--markdown", "/dev/full"]
     result = CliRunner().invoke(app, words)
     assert result.exit_code == 1
     assert result.stdout.startswith("# Latency: ")
     assert result.stderr.endswith("Error: /dev/full cannot be written: No space left on device.\n")
+    assert len(Shelf(own_home).kept()) == 1

@@ -9,8 +9,9 @@ from pathlib import Path
 import pytest
 import typer
 
-from specrag.cli.common import check_places, friendly, put_out
+from specrag.cli.common import NotWritten, check_places, friendly, put_out
 from specrag.errors import UsageError
+from tests.report_samples import latency
 
 DOCUMENT = {"schema": "specrag.bench/1"}
 TABLES = "| a |\n| --- |\n"
@@ -28,6 +29,16 @@ def test_the_result_is_printed_and_the_other_file_kept_when_one_cannot_be_writte
     assert ended.value.exit_code == 1
     assert out == kept.read_text("utf-8") == TABLES
     assert told == f"Error: {gone} cannot be written: No such file or directory.\n"
+
+
+def test_the_page_is_written_beside_a_file_that_cannot_be(tmp_path: Path) -> None:
+    """Each place is a try of its own, and so is the making of the page."""
+    gone, page = tmp_path / "gone" / "bench.json", tmp_path / "bench.html"
+    with pytest.raises(NotWritten, match=r"bench\.json cannot be written"):
+        put_out(latency(verifier="toy"), TABLES, gone, None, page)
+    assert "toy verifies" in page.read_text("utf-8")
+    with pytest.raises(NotWritten, match=r"bench\.html is not written: The report is no whole report"):
+        put_out(DOCUMENT, TABLES, None, None, page)
 
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="this system has no device that is always full")
@@ -105,3 +116,5 @@ def test_one_file_for_both_is_refused(tmp_path: Path) -> None:
     """The tables replaced the document."""
     with pytest.raises(UsageError, match="named for both --json and --markdown"):
         check_places(tmp_path / "bench", tmp_path / "." / "bench")
+    with pytest.raises(UsageError, match="named for both --markdown and --html"):
+        check_places(None, tmp_path / "bench", tmp_path / "bench")

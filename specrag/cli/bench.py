@@ -6,6 +6,7 @@ from typing import Annotated, Any
 import typer
 
 from specrag.cli.common import check_places, friendly, put_out
+from specrag.cli.reports import keep_report
 from specrag.config import Settings, load_settings
 from specrag.errors import UsageError
 from specrag.prices import EXAMPLE, EXAMPLE_MACHINE, Prices, prices_from
@@ -54,6 +55,10 @@ def bench(  # noqa: PLR0917 - typer passes every one by name
         Path | None, typer.Option("--json", help="File for the JSON document; - prints it.")
     ] = None,
     as_markdown: Annotated[Path | None, typer.Option("--markdown", help="File for the tables.")] = None,
+    as_html: Annotated[
+        Path | None,
+        typer.Option("--html", help="File for one page with figures and tables, to open anywhere."),
+    ] = None,
 ) -> None:
     """Time standard and speculative RAG on this machine, with random weights in the shapes of real models."""
     from specrag.evaluation.latency.interleave import Plan
@@ -61,7 +66,7 @@ def bench(  # noqa: PLR0917 - typer passes every one by name
     from specrag.evaluation.latency.texts import Lengths
 
     with friendly():
-        check_places(as_json, as_markdown)
+        check_places(as_json, as_markdown, as_html)
         served = server_drafter is not None or server_verifier is not None
         if served:
             _insist_on_none(
@@ -92,7 +97,8 @@ def bench(  # noqa: PLR0917 - typer passes every one by name
             found = _served(settings, plan, prices)
         else:
             found = _here(settings, plan, prices, drafter=drafter, verifier=verifier, sizes=sweep)
-        put_out(found, markdown(found), as_json, as_markdown)
+        keep_report(settings, found)
+        put_out(found, markdown(found), as_json, as_markdown, as_html)
 
 
 def _insist_on_none(**given: object) -> None:

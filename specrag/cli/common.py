@@ -11,6 +11,7 @@ from typing import Annotated, Any, ClassVar, TypeAlias
 import typer
 
 from specrag.build import Parts
+from specrag.cli.reports import html_of
 from specrag.config import Settings, load_settings
 from specrag.errors import SpecragError, UsageError
 from specrag.ingest.index import IngestResult
@@ -58,20 +59,28 @@ def _whole(text: str) -> str:
     return text.encode("utf-8", "replace").decode("utf-8")
 
 
-def check_places(json_out: Path | None, markdown_out: Path | None) -> None:
+def check_places(json_out: Path | None, markdown_out: Path | None, html_out: Path | None = None) -> None:
     """Try the files of a result before it is computed: afterwards hours of work would be lost.
 
     Raises:
-        UsageError: a file cannot be written, or both are the same one.
+        UsageError: a file cannot be written, or two of them are the same one.
     """
-    files = [one for one in (None if json_out == STDOUT else json_out, markdown_out) if one is not None]
-    for file in files:
+    given = {
+        "--json": None if json_out == STDOUT else json_out,
+        "--markdown": markdown_out,
+        "--html": html_out,
+    }
+    before: dict[Path, str] = {}
+    for option, file in given.items():
+        if file is None:
+            continue
         try:
             _try(file)
         except OSError as error:
             raise UsageError(f"{file} cannot be written: {error.strerror or error}.") from error
-    if len({file.resolve() for file in files}) < len(files):
-        raise UsageError(f"{files[0]} is named for both --json and --markdown; name two files.")
+        other = before.setdefault(file.resolve(), option)
+        if other != option:
+            raise UsageError(f"{file} is named for both {other} and {option}; name two files.")
 
 
 def _try(file: Path) -> None:
@@ -86,7 +95,13 @@ def _try(file: Path) -> None:
         file.unlink()
 
 
-def put_out(document: dict[str, Any], tables: str, json_out: Path | None, markdown_out: Path | None) -> None:
+def put_out(
+    document: dict[str, Any],
+    tables: str,
+    json_out: Path | None,
+    markdown_out: Path | None,
+    html_out: Path | None = None,
+) -> None:
     """The tables on stdout, or the document alone where `--json -` asks for it; then the files.
 
     Whatever fails, the rest is still written, because the result may have taken hours.
@@ -100,6 +115,8 @@ def put_out(document: dict[str, Any], tables: str, json_out: Path | None, markdo
         failed.append(_kept(json_out, made))
     if markdown_out is not None:
         failed.append(_kept(markdown_out, _whole(tables)))
+    if html_out is not None:
+        failed.append(_page_kept(html_out, document))
     if said := [one for one in failed if one]:
         raise NotWritten(" ".join(said))
 
@@ -124,6 +141,14 @@ def _kept(file: Path, text: str) -> str:
     except OSError as error:
         return f"{file} cannot be written: {error.strerror or error}."
     return ""
+
+
+def _page_kept(file: Path, document: dict[str, Any]) -> str:
+    """What went wrong, if anything did."""
+    try:
+        return _kept(file, _whole(html_of(document)))
+    except SpecragError as error:
+        return f"{file} is not written: {error}"
 
 
 @contextmanager

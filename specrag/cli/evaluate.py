@@ -12,6 +12,7 @@ import typer
 
 from specrag.cli.common import check_places, friendly, put_out
 from specrag.cli.judge import panel_of
+from specrag.cli.reports import keep_report
 from specrag.config import Settings, load_settings
 from specrag.errors import UsageError
 from specrag.evaluation.converters import Format
@@ -72,12 +73,16 @@ def evaluate_command(  # noqa: PLR0917 - typer passes every one by name
     markdown_out: Annotated[
         Path | None, typer.Option("--markdown", help="File for the tables, beside printing them.")
     ] = None,
+    html_out: Annotated[
+        Path | None,
+        typer.Option("--html", help="File for one page with figures and tables, to open anywhere."),
+    ] = None,
 ) -> None:
     """Compare pipelines on questions with known answers."""
     with friendly():
         settings = load_settings(judge_url=judge, judge=judge_model)
         panel = panel_of(settings, ragas=with_ragas)
-        check_places(json_out, markdown_out)
+        check_places(json_out, markdown_out, html_out)
         datasets = _datasets(data, form)
         systems = systems_of(pipelines)
         for system in systems:
@@ -89,7 +94,9 @@ def evaluate_command(  # noqa: PLR0917 - typer passes every one by name
                 datasets=datasets, systems=systems, settings=settings, seed=seed, limit=limit, corpus=corpus
             )
             report = _report(parts, plan, folder, kept=out is not None, restart=restart, panel=panel)
-        put_out(report, markdown(report), json_out, markdown_out)
+        if _any_ran(report):
+            keep_report(settings, report)
+        put_out(report, markdown(report), json_out, markdown_out, html_out)
         _check_any(report)
         _check_judge(report, kept=out is not None)
 
@@ -207,11 +214,14 @@ def _left(seconds: float | None) -> str:
     return f"; {seconds / _MINUTE_S:.0f} min left"
 
 
+def _any_ran(report: dict[str, Any]) -> bool:
+    return any(len(one["failed"]) < one["n"] for one in report["pipelines"].values())
+
+
 def _check_any(report: dict[str, Any]) -> None:
     """Where nothing at all could be run, the report is no result."""
-    found = report["pipelines"].values()
-    if all(len(one["failed"]) == one["n"] for one in found):
-        first = next(fault["error"] for one in found for fault in one["failed"])
+    if not _any_ran(report):
+        first = next(fault["error"] for one in report["pipelines"].values() for fault in one["failed"])
         raise EvaluationError(f"All runs failed, so nothing is shown. The first: {first}")
 
 

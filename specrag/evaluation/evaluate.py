@@ -114,6 +114,20 @@ async def evaluate(
         return document(plan, found, origin) | {"judge": section(plan, found, ruling, panel.chat)}
 
 
+def report_so_far(
+    parts: Parts, plan: Plan, path: Path, *, command: Sequence[str] = ()
+) -> dict[str, Any] | None:
+    """The report of an evaluation that was stopped, over the runs in its folder; None if there are none.
+
+    Raises:
+        EvaluationError: the folder cannot be used.
+    """
+    with closing(Folder(path)) as folder:
+        folder.begin(plan.document(parts.tools.environment, parts.tools.config()))
+        origin = Origin(command=command, environment=parts.tools.environment, config=parts.tools.config())
+        return document(plan, list(outcomes(plan, folder)), origin) if folder.finished else None
+
+
 def _corpus(
     parts: EvaluationParts, plan: Plan, indexed: Callable[[int, int], None], *, restart: bool
 ) -> Corpus:

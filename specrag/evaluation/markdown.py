@@ -11,7 +11,7 @@ from specrag.evaluation.cells import code, number, plain, table
 from specrag.evaluation.judge.words import judge_words
 from specrag.evaluation.words import NOTES, choice_words, difference_words
 
-_METRICS: Final = {
+METRICS: Final = {
     "score": "score",
     "judged": "judged",
     "faithfulness": "faithfulness",
@@ -26,14 +26,14 @@ _METRICS: Final = {
     "abstained_wrong": "declined wrongly",
     "words": "words",
 }
-_TIMES: Final = {
+TIMES: Final = {
     "retrieve_ms": "finding passages",
     "phase.draft": "drafting",
     "phase.verify": "verifying",
     "ttft_ms": "to the answer's first word",
     "total_ms": "whole run",
 }
-_MOST_FAILURES: Final = 20
+MOST_FAILURES: Final = 20
 
 
 def markdown(report: Mapping[str, Any]) -> str:
@@ -77,7 +77,7 @@ def _head(report: Mapping[str, Any]) -> str:
 
 
 def _table(pipelines: Mapping[str, Any]) -> str:
-    there = [name for name in _METRICS if any(name in one["metrics"] for one in pipelines.values())]
+    there = [name for name in METRICS if any(name in one["metrics"] for one in pipelines.values())]
     rows = (
         [
             code(name),
@@ -87,7 +87,7 @@ def _table(pipelines: Mapping[str, Any]) -> str:
         ]
         for name, one in pipelines.items()
     )
-    return table(["pipeline", "n", *(_METRICS[name] for name in there), "failed"], rows)
+    return table(["pipeline", "n", *(METRICS[name] for name in there), "failed"], rows)
 
 
 def _estimate(one: Mapping[str, Any], metric: str, of: str = "metrics", *, n: int | None = None) -> str:
@@ -111,7 +111,7 @@ def _differences(report: Mapping[str, Any]) -> Iterator[str]:
             [
                 code(one["pipeline"]),
                 code(one["against"]),
-                _METRICS[one["metric"]],
+                METRICS[one["metric"]],
                 _signed(one),
                 str(one["n"]),
                 difference_words(one),
@@ -140,14 +140,14 @@ def _by_dataset(report: Mapping[str, Any]) -> Iterator[str]:
 
 def _times(pipelines: Mapping[str, Any]) -> str:
     roles = ("drafter", "verifier")
-    heads = [f"{name}, s: median (p95)" for name in _TIMES.values()]
+    heads = [f"{name}, s: median (p95)" for name in TIMES.values()]
     tokens = [f"{role} tokens read / written" for role in roles]
 
     def row(name: str, one: Mapping[str, Any]) -> list[str]:
         latency, usage = one["latency"], one["usage"]
         spans = [
             f"{latency[time] / 1000:.2f} ({latency['p95'][time] / 1000:.2f})" if time in latency else ""
-            for time in _TIMES
+            for time in TIMES
         ]
         spent = [
             f"{usage[role]['prompt_tokens']:.0f} / {usage[role]['completion_tokens']:.0f}"
@@ -211,7 +211,7 @@ def _failures(pipelines: Mapping[str, Any]) -> Iterator[str]:
     yield "## Failed"
     shown = [
         f"- {code(name)} {plain(one['question'])}: {plain(one['error'])}"
-        for name, one in failed[:_MOST_FAILURES]
+        for name, one in failed[:MOST_FAILURES]
     ]
     more = len(failed) - len(shown)
     yield "\n".join([*shown, *([f"- and {more} more"] if more else [])])

@@ -18,8 +18,8 @@ _ROOT: Final = Path(__file__).resolve().parent.parent
 _ELSEWHERE: Final = ("ui", "cli", "tracing", "library", "vllm", "evaluation/judge", "evaluation/latency")
 """Folders that no answer of an evaluation follows from."""
 _REPORT: Final = frozenset({
-    "bootstrap", "cells", "choices", "document", "judging", "markdown", "metrics", "outcome", "ranking",
-    "summary", "words",
+    "bootstrap", "cells", "choices", "document", "form", "form_parts", "judging", "markdown", "metrics",
+    "outcome", "ranking", "reading", "shelf", "summary", "words",
 })  # fmt: skip
 """Files of the evaluation that look at finished runs only."""
 

@@ -31,6 +31,7 @@ class Channel:
     answers: gr.Textbox
     compare: gr.Textbox
     documents: gr.Textbox
+    evaluate: gr.Textbox
     fork: gr.Textbox
     traces: gr.Textbox
     viewer: gr.Textbox
@@ -58,6 +59,7 @@ def channel() -> Channel:
         answers=_box("answers", "answer"),
         compare=_box("compare", "compare"),
         documents=_box("documents", "rest"),
+        evaluate=_box("evaluate", "evaluate"),
         fork=_box("fork", "run-fork"),
         traces=_box("traces", "run", "runs"),
         viewer=_box("viewer", "open", "leaf"),

@@ -27,7 +27,7 @@ from specrag.terminal import bar, say
 from specrag.ui import acts, attempts, endpoints, mcp, tour
 from specrag.ui.live import header
 from specrag.ui.streams import WholeStreams
-from specrag.ui.tabs import ask, compare, detail, documents, exports, fork, traces, viewer
+from specrag.ui.tabs import ask, compare, detail, documents, evaluate, exports, fork, traces, viewer
 from specrag.ui.theme import CSS_PATH, plot_css, theme
 from specrag.ui.who import VisitorCookie, login_of
 
@@ -64,11 +64,13 @@ def build_app(startup: Startup) -> gr.Blocks:
             traces_tab = traces.build(startup)
             with gr.Tab("Documents", id="documents"):
                 documents_tab = documents.build(startup)
+            evaluate_tab = evaluate.build(startup)
         sheet = viewer.build()
         endpoints.wire(startup)  # first: a listener of the page that is called `ask` would take the name
         ask.wire(page, ask_tab, startup, top, act.answers)
         documents.wire(page, documents_tab, startup, ask_tab, top, act.documents)
         compare.wire(page, compare_tab, startup, act.compare, asking=ask_tab, tabs=tabs)
+        evaluate.wire(page, evaluate_tab, startup, act.evaluate)
         tour.wire(page)
         place = traces.Place(tabs=tabs, line=fork_line)
         traces.wire(page, traces_tab, startup, act, ask_tab, place)
@@ -98,6 +100,7 @@ def launch_options(settings: Settings, startup: Startup) -> dict[str, Any]:
             TRACES_CSS,
             detail.CSS,
             COMPARE_CSS,
+            evaluate.CSS,
         ],
         "css": plot_css(),
         "js": ON_LOAD,

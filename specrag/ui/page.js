@@ -1,6 +1,6 @@
 () => {
   // One polite status line for screen readers: the element that stays, not its content, which is replaced.
-  for (const id of ["sr-status", "sr-documents-message"]) {
+  for (const id of ["sr-status", "sr-documents-message", "sr-evaluate-status"]) {
     const line = document.getElementById(id);
     line?.setAttribute("role", "status");
     line?.setAttribute("aria-live", "polite");

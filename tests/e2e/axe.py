@@ -3,6 +3,7 @@
 axe-core itself (MPL-2.0) comes with the package axe-playwright-python, a tool for the tests alone.
 """
 
+import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from importlib.resources import files
@@ -121,6 +122,35 @@ def _documents(visitor: Visitor) -> None:
     expect(table).to_be_visible(timeout=PATIENCE_MS)
 
 
+def _evaluate(visitor: Visitor) -> None:
+    _tab(visitor, "Evaluate")
+    expect(visitor.page.locator("#sr-evaluate .js-plotly-plot").first).to_be_visible(timeout=PATIENCE_MS)
+
+
+def _form(visitor: Visitor) -> None:
+    visitor.page.locator("#sr-trial > button").click()
+    expect(visitor.page.locator("#sr-trial-go")).to_be_visible()
+    visitor.page.get_by_label("A file of questions", exact=True).check()
+    expect(visitor.page.locator("#sr-trial-file")).to_be_visible()
+
+
+def _evaluating(visitor: Visitor) -> None:
+    visitor.page.get_by_label("The questions of the sample collection", exact=True).check()
+    visitor.page.locator("#sr-trial-go").click()
+    expect(visitor.page.locator("#sr-evaluate-progress .sr-trial")).to_contain_text(
+        re.compile(r"[1-9]\d* of"), timeout=PATIENCE_MS
+    )
+
+
+def _evaluated(visitor: Visitor) -> None:
+    visitor.page.get_by_role("button", name="Stop", exact=True).and_(
+        visitor.page.locator("#sr-evaluate *")
+    ).click()
+    expect(visitor.page.locator("#sr-evaluate-head h2")).to_have_text(
+        "Evaluation: sample", timeout=PATIENCE_MS
+    )
+
+
 def _tab(visitor: Visitor, name: str) -> None:
     visitor.page.get_by_role("tab", name=name, exact=True).click()
     expect(visitor.page.get_by_role("tab", name=name, exact=True)).to_have_attribute("aria-selected", "true")
@@ -138,5 +168,9 @@ STATES: Final[dict[str, Callable[[Visitor], None]]] = {
     **{f"opened, {part}": _detail(part) for part in ("Time", "Scores", "What if", "Map", "Prompts")},
     "compare": _compare,
     "documents": _documents,
+    "evaluate": _evaluate,
+    "evaluate, form": _form,
+    "evaluating": _evaluating,
+    "evaluated": _evaluated,
 }
 """Each begins where the one before it has ended."""

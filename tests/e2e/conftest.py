@@ -9,9 +9,11 @@ import pytest
 from playwright.sync_api import Browser
 
 from scripts.check_page import keep_recordings
+from specrag.evaluation.shelf import Shelf
 from tests.e2e.scripted_page import ScriptedPage, scripted_page
 from tests.e2e.serving import NO_CHROMIUM, Server, chromium, chromium_path, serving
 from tests.e2e.visitor import Visitor
+from tests.report_samples import evaluation
 
 Arrive: TypeAlias = Callable[..., Visitor]
 
@@ -39,10 +41,11 @@ def server(
 def paced(
     browser: Browser, tmp_path_factory: pytest.TempPathFactory, embedder_path: Path
 ) -> Iterator[ScriptedPage]:
-    """A server over a scripted model of sixty tokens a second, whose store holds the recorded runs."""
+    """A server over a scripted model of sixty tokens a second, with the recorded runs and a report."""
     home = tmp_path_factory.mktemp("paced")
     with scripted_page(home, embedder=embedder_path, per_second=60) as page:
         keep_recordings(home)
+        Shelf(home).keep(evaluation())
         yield page
 
 

@@ -215,7 +215,7 @@ class Visitor:
     def recorded(self) -> list[Sample]:
         return cast("list[Sample]", self.page.evaluate("window.recorded"))
 
-    def go_to(self, tab: Literal["Ask", "Compare", "Traces", "Documents"]) -> None:
+    def go_to(self, tab: Literal["Ask", "Compare", "Traces", "Documents", "Evaluate"]) -> None:
         self.page.get_by_role("tab", name=tab, exact=True).click()
 
     def choose_collection(self, name: str) -> None:

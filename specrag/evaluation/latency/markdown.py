@@ -8,7 +8,9 @@ from specrag.evaluation.cells import table
 from specrag.evaluation.latency.spread import FEWEST
 from specrag.prices import cost_text
 
-_MILLION: Final = 1e6
+MILLION: Final = 1e6
+RATIO: Final = f"standard / speculative ({LEVEL * 100:g} %)"
+HINT: Final = "Of so few repetitions it is a hint and not a finding."
 _LONG: Final = 10_000
 """Milliseconds from which tenths of a second tell nothing."""
 
@@ -18,23 +20,24 @@ def markdown(found: Mapping[str, Any]) -> str:
     parts = [
         f"# Latency: {found['drafter']} drafts, {found['verifier']} verifies",
         found["label"],
-        _conditions(found),
+        conditions(found),
         _ways(found),
         found["ttft_means"],
-        _verdict(found),
+        verdict(found),
         "## Phases",
         _phases(found),
         *_floor(found["floor"]),
-        _energy(found["energy"]),
+        energy_words(found["energy"]),
         "## Cost of 1,000 questions",
         _costs(found["costs"]),
-        *_sweep(found["sweep"], few=_few(found)),
-        _place(found["environment"]),
+        *_sweep(found["sweep"], few=is_few(found)),
+        place_words(found["environment"]),
     ]
     return "\n\n".join(parts) + "\n"
 
 
-def _conditions(found: Mapping[str, Any]) -> str:
+def conditions(found: Mapping[str, Any]) -> str:
+    """What was run, and how often."""
     lengths, models = found["lengths"], found["models"]
     sizes = models["size_ratio"]
     return (
@@ -51,19 +54,23 @@ def _ways(found: Mapping[str, Any]) -> str:
     ratio = found["ratio"]
     rows = []
     for key, title in (("ttft", "first token"), ("total", "whole answer")):
-        cells = [_ms_spread(found[way]["spread"][f"{key}_ms"]) for way in ("standard", "speculative")]
+        cells = [ms_spread(found[way]["spread"][f"{key}_ms"]) for way in ("standard", "speculative")]
         rows.append([title, *cells, f"**{ratio[key]:.2f}**{_interval(ratio[f'{key}_interval'])}"])
-    head = f"standard / speculative ({LEVEL * 100:g} %)"
-    return table(["median (least to greatest)", "standard", "speculative", head], rows)
+    return table(["median (least to greatest)", "standard", "speculative", RATIO], rows)
 
 
 def _interval(found: Sequence[float] | None) -> str:
-    return "" if found is None else f" ({found[0]:.2f} to {found[1]:.2f})"
+    return "" if found is None else f" ({interval_words(found)})"
 
 
-def _verdict(found: Mapping[str, Any]) -> str:
+def interval_words(found: Sequence[float]) -> str:
+    """The ends of a ratio's interval."""
+    return f"{found[0]:.2f} to {found[1]:.2f}"
+
+
+def verdict(found: Mapping[str, Any]) -> str:
     """What both ratios say, also where they say that it does not pay."""
-    if _few(found):
+    if is_few(found):
         return (
             f"There are too few repetitions to say which way is faster: {found['repeats']}, and it takes "
             f"{FEWEST} at least."
@@ -72,12 +79,13 @@ def _verdict(found: Mapping[str, Any]) -> str:
     return f"At these sizes and lengths, to the whole answer {said[0]}; to its first token {said[1]}."
 
 
-def _few(found: Mapping[str, Any]) -> bool:
+def is_few(found: Mapping[str, Any]) -> bool:
+    """Whether there are too few repetitions for a verdict."""
     return bool(found["repeats"] < FEWEST)
 
 
-def _faster(interval: Sequence[float]) -> str:
-    low, high = interval
+def _faster(interval: Sequence[float] | None) -> str:
+    low, high = interval or (1.0, 1.0)  # a report from outside may lack what its repetitions promise
     if low > 1:
         return "speculative RAG is faster"
     return "speculative RAG is slower: it does not pay" if high < 1 else "neither is shown to be faster"
@@ -89,8 +97,8 @@ def _phases(found: Mapping[str, Any]) -> str:
             way,
             phase["name"],
             phase["role"] or "",
-            _ms_spread(phase["spread"]),
-            "" if phase["floor_ms"] is None else _ms(phase["floor_ms"]),
+            ms_spread(phase["spread"]),
+            "" if phase["floor_ms"] is None else ms(phase["floor_ms"]),
             "" if phase["times_floor"] is None else f"{phase['times_floor']:.1f}",
         ]
         for way in ("standard", "speculative")
@@ -112,7 +120,8 @@ def _floor(floor: Mapping[str, Any]) -> list[str]:
     return [said]
 
 
-def _energy(energy: Mapping[str, Any]) -> str:
+def energy_words(energy: Mapping[str, Any]) -> str:
+    """What a question took of the processor, as far as the system tells."""
     if energy["standard_j"] is None:
         return f"Energy: {energy['note']}"
     return (
@@ -150,7 +159,7 @@ def _sweep(sweep: Mapping[str, Any] | None, *, few: bool) -> list[str]:
     rows = [
         [
             f"{point['size_ratio']:.1f}",
-            f"{point['parameters'] / _MILLION:,.0f} million",
+            f"{point['parameters'] / MILLION:,.0f} million",
             *(f"{point[key]:.2f}{_interval(point[f'{key}_interval'])}" for key in ("ttft", "total")),
             "" if point["floor"] is None else f"{point['floor']:.2f}",
         ]
@@ -159,23 +168,23 @@ def _sweep(sweep: Mapping[str, Any] | None, *, few: bool) -> list[str]:
     heads = ["verifier / drafter", "verifier", "ratio, first token", "ratio, whole answer", "by the floor"]
     even = sweep["break_even"]
     said = (
-        f"Break-even for the whole answer: {_even(even['total'])}; for the first token: "
-        f"{_even(even['ttft'])}. It is read off {even['method']}."
-        + (" Of so few repetitions it is a hint and not a finding." if few else "")
+        f"Break-even for the whole answer: {even_words(even['total'])}; for the first token: "
+        f"{even_words(even['ttft'])}. It is read off {even['method']}."
     )
     return [
         "## Where it begins to pay",
         table(heads, rows),
-        said,
+        f"{said} {HINT}" if few else said,
         *(f"Left out: {line}" for line in sweep["left_out"]),
     ]
 
 
-def _even(value: float | None) -> str:
+def even_words(value: float | None) -> str:
+    """Where the curve crosses 1."""
     return "none among these sizes" if value is None else f"{value:.1f} times the drafter's size"
 
 
-def _place(environment: Mapping[str, Any]) -> str:
+def place_words(environment: Mapping[str, Any]) -> str:
     """The machine that computed; of servers, what they are and what they were asked from."""
     versions = ", ".join(f"{name} {number}" for name, number in environment["versions"].items())
     machine = f"{environment['cores']} cores of {environment['processor']}"
@@ -187,16 +196,17 @@ def _place(environment: Mapping[str, Any]) -> str:
     return f"Measured on {machine}{threads}; {versions}."
 
 
-def _ms_spread(spread: Mapping[str, float]) -> str:
-    """All three in one unit; of one run there is no more than the one."""
+def ms_spread(spread: Mapping[str, float]) -> str:
+    """A median with its least and greatest, all in one unit; of one run there is no more than the one."""
     if spread["n"] == 1:
-        return _ms(spread["median"])
+        return ms(spread["median"])
     long = spread["high"] >= _LONG
-    median, low, high = (_ms(spread[name], long=long) for name in ("median", "low", "high"))
+    median, low, high = (ms(spread[name], long=long) for name in ("median", "low", "high"))
     return f"{median} ({low} to {high})"
 
 
-def _ms(milliseconds: float, *, long: bool | None = None) -> str:
+def ms(milliseconds: float, *, long: bool | None = None) -> str:
+    """Milliseconds, or seconds where they are long enough."""
     if long or (long is None and milliseconds >= _LONG):
         return f"{milliseconds / 1000:.1f} s"
     return f"{milliseconds:,.0f} ms" if milliseconds >= 1 else f"{milliseconds:.1f} ms"

@@ -1,0 +1,192 @@
+"""Small evaluations on the page: one at a time in a process, in a thread with a loop of its own.
+
+A trial belongs to the server and not to the page that started it: it goes on when the page is closed, and
+whoever comes back sees how far it is. Its report goes on the shelf, also that of one that was stopped.
+"""
+
+import asyncio
+import logging
+import tempfile
+import threading
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, Final, Literal, TypeAlias
+
+from specrag.build import Parts
+from specrag.errors import SpecragError, UsageError
+from specrag.evaluation.corpus import CorpusName
+from specrag.evaluation.evaluate import evaluate, report_so_far
+from specrag.evaluation.folder import CORPUS
+from specrag.evaluation.guest import GuestParts
+from specrag.evaluation.plan import Plan
+from specrag.evaluation.questions import Dataset
+from specrag.evaluation.runner import Progress
+from specrag.evaluation.shelf import Shelf
+from specrag.evaluation.systems import METHODS, system_of
+
+_log = logging.getLogger(__name__)
+
+MOST_QUESTIONS: Final = 20
+MOST_BYTES: Final = 2 << 20
+"""Of a file of questions."""
+Stage: TypeAlias = Literal["starting", "running", "stopping", "done", "stopped", "failed"]
+ENDED: Final = frozenset({"done", "stopped", "failed"})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Wanted:
+    """What is to be evaluated."""
+
+    dataset: Dataset
+    pipelines: Sequence[object]
+    limit: int
+    corpus: CorpusName = "given"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Trial:
+    """An evaluation on the page, as it stands."""
+
+    number: int
+    """Of this process, so that one is told from the next."""
+    owner: str
+    dataset: str
+    stage: Stage = "starting"
+    done: int = 0
+    total: int = 0
+    failed: int = 0
+    left_s: float | None = None
+    report: str = ""
+    """Name of its report on the shelf, once it is there."""
+    error: str = ""
+
+    @property
+    def ended(self) -> bool:
+        """Whether nothing more will come."""
+        return self.stage in ENDED
+
+
+class Trials:
+    """The evaluations that the page has started. Methods may be called from any thread."""
+
+    def __init__(self, host: Parts, shelf: Shelf) -> None:
+        self._host = host
+        self.shelf = shelf
+        self._lock = threading.Lock()
+        self._trial: Trial | None = None
+        self._thread: threading.Thread | None = None
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._task: asyncio.Task[None] | None = None
+
+    @property
+    def newest(self) -> Trial | None:
+        """The one that is under way, or the last one."""
+        return self._trial
+
+    def start(self, wanted: Wanted, *, owner: str = "") -> Trial:
+        """Begin.
+
+        Raises:
+            UsageError: no pipeline was chosen or one is unknown, or another evaluation is under way.
+        """
+        plan = self._plan(wanted)
+        with self._lock:
+            before = self._trial
+            if before is not None and not before.ended:
+                raise UsageError("An evaluation is under way; stop it, or wait until it is done.")
+            trial = Trial(
+                number=before.number + 1 if before else 1,
+                owner=owner,
+                dataset=wanted.dataset.name,
+                total=len(plan.questions) * len(plan.systems),
+            )
+            self._trial = trial
+            self._loop = self._task = None
+            self._thread = threading.Thread(
+                target=self._work, args=(plan, owner), name="specrag-trial", daemon=True
+            )
+            self._thread.start()
+        return trial
+
+    def stop(self, owner: str = "") -> bool:
+        """End theirs that is under way, with a report over what is finished; whether there was one."""
+        with self._lock:
+            trial = self._trial
+            if trial is None or trial.ended or trial.owner != owner:
+                return False
+            self._trial = replace(trial, stage="stopping")
+            if self._loop is not None and self._task is not None:
+                self._loop.call_soon_threadsafe(self._task.cancel)
+        return True
+
+    def close(self, timeout: float = 5.0) -> None:
+        """Stop, and wait until the models are let go of."""
+        if self._trial is not None:
+            self.stop(self._trial.owner)
+        if self._thread is not None:
+            self._thread.join(timeout)
+
+    def _plan(self, wanted: Wanted) -> Plan:
+        chosen = [one for one in METHODS if one in wanted.pipelines]
+        unknown = next((one for one in wanted.pipelines if one not in METHODS), None)
+        if unknown is not None:
+            raise UsageError(
+                f"There is no pipeline “{str(unknown)[:40]}”; choose among {', '.join(METHODS)}."
+            )
+        if not chosen:
+            raise UsageError("Choose at least one pipeline to evaluate.")
+        return Plan(
+            datasets=(wanted.dataset,),
+            systems=tuple(map(system_of, chosen)),
+            settings=self._host.settings,
+            limit=max(1, min(wanted.limit, MOST_QUESTIONS)),
+            corpus=wanted.corpus,
+        )
+
+    def _work(self, plan: Plan, owner: str) -> None:
+        """The whole life of one trial; whatever happens, it ends."""
+        report: dict[str, Any] | None = None
+        stage, error, name = "failed", "", ""
+        try:
+            with tempfile.TemporaryDirectory(prefix="specrag-trial-", ignore_cleanup_errors=True) as made:
+                stage, report = self._evaluated(plan, Path(made))
+            if report is not None:
+                name = self.shelf.keep(report, owner=owner)
+        except SpecragError as told:
+            error = str(told)
+        except Exception:  # noqa: BLE001 - a bug must not leave a trial that never ends
+            _log.exception("the evaluation on the page failed unexpectedly")
+            error = "The evaluation failed unexpectedly; the log of the program says where."
+        self._change(stage="failed" if error else stage, error=error, report=name, left_s=None)
+
+    def _evaluated(self, plan: Plan, folder: Path) -> tuple[Stage, dict[str, Any] | None]:
+        parts = GuestParts(self._host, place=folder / CORPUS)
+        runs = folder / "runs"
+        try:
+            with asyncio.Runner() as runner:
+                try:
+                    return "done", runner.run(self._running(parts, plan, runs))
+                except asyncio.CancelledError:
+                    return "stopped", report_so_far(parts, plan, runs)
+        finally:
+            parts.close()
+
+    async def _running(self, parts: GuestParts, plan: Plan, folder: Path) -> dict[str, Any]:
+        with self._lock:
+            self._loop, self._task = asyncio.get_running_loop(), asyncio.current_task()
+            stopped = self._trial is not None and self._trial.stage == "stopping"
+        if stopped:  # before there was anything to cancel
+            raise asyncio.CancelledError
+        return await evaluate(parts, plan, folder, tell=self._heard)
+
+    def _heard(self, state: Progress) -> None:
+        self._change(done=state.done, failed=state.failed, left_s=state.left_s, begun=True)
+
+    def _change(self, *, begun: bool = False, **values: Any) -> None:
+        with self._lock:
+            assert self._trial is not None
+            stage = self._trial.stage
+            if begun and stage == "starting":
+                values["stage"] = "running"
+            self._trial = replace(self._trial, **values)
