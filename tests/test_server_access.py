@@ -108,6 +108,14 @@ def test_what_a_server_says_is_kept_short() -> None:
     assert len(sentence(fault, Access(role="drafter", urls=("http://a/v1",)))) < 400
 
 
+def test_what_a_server_says_does_not_steer_the_terminal() -> None:
+    """Its words stand in an error; codes in them could clear the screen, or rename the window."""
+    fault = of_status("http://a/v1", 500, "\x1b]0;mine\x07 \x1b[2Jout of memory")
+    said = sentence(fault, Access(role="drafter", urls=("http://a/v1",)))
+    assert said.isprintable()
+    assert "out of memory" in said
+
+
 @pytest.mark.parametrize(
     ("header", "seconds"), [("3", 3.0), ("Wed, 21 Oct 2026 07:28:00 GMT", None), (None, None)]
 )

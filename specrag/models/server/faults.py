@@ -99,9 +99,10 @@ _SENTENCES: dict[FaultKind, str] = {
 
 
 def sentence(fault: Fault, access: Access) -> str:
-    """The fault for a person: what failed, and what to do."""
+    """The fault for a person, on one line of a terminal, which the server's own words must not steer."""
     who = f"The {access.role}'s server {fault.url}"
-    text = _SENTENCES[fault.kind].format(who=who, detail=fault.detail, name=access.setting)
+    said = _SENTENCES[fault.kind].format(who=who, detail=fault.detail, name=access.setting)
+    text = "".join(sign for sign in said if sign.isprintable())
     return text if access.key is None else text.replace(access.key, "…")
 
 
