@@ -148,7 +148,7 @@ class Comparisons:
     async def stop(self, who: Visitor, identity: str, *, reason: str = STOPPED) -> bool:
         """Stop the run that is on and leave the others out. Returns whether there was anything to stop."""
         live = self._live.get(identity)
-        if live is None or not self._may_see(who, live.comparison):
+        if live is None or not self._may_see(who, live.comparison.owner):
             return False
         await live.stop(reason)
         return True
@@ -156,16 +156,16 @@ class Comparisons:
     def give_up(self, who: Visitor, identity: str, *, reason: str) -> None:
         """The same for who cannot wait until it has stopped."""
         live = self._live.get(identity)
-        if live is not None and self._may_see(who, live.comparison):
+        if live is not None and self._may_see(who, live.comparison.owner):
             live.give_up(reason)
 
     async def delete(self, who: Visitor, identity: str) -> None:
-        """Forget a comparison, and stop it if it is under way; its runs stay.
+        """Forget a comparison, also a damaged one, and stop it if it is under way; its runs stay.
 
         Raises:
             TraceError: there is no such comparison, or it is somebody else's.
         """
-        await self._readable(who, identity)
+        await self._check(who, identity)
         await self.stop(who, identity)
         await asyncio.to_thread(self._store.delete, identity)
 
@@ -185,18 +185,23 @@ class Comparisons:
             await live.stop("The server is shutting down.")
 
     async def _readable(self, who: Visitor, identity: str) -> Comparison:
+        await self._check(who, identity)
         live = self._live.get(identity)
-        found = live.comparison if live else await asyncio.to_thread(self._store.load, identity)
-        if not self._may_see(who, found):
+        return live.comparison if live else await asyncio.to_thread(self._store.load, identity)
+
+    async def _check(self, who: Visitor, identity: str) -> None:
+        """That somebody may see a comparison, read from its row: also of one that is damaged."""
+        live = self._live.get(identity)
+        owner = live.comparison.owner if live else await asyncio.to_thread(self._store.owner, identity)
+        if not self._may_see(who, owner):
             raise TraceError(missing(identity))
-        return found
 
     def _owner(self, who: Visitor) -> str | None:
         """Whose comparisons somebody sees; None for everybody's, as with runs."""
         return None if who.operator or self._shared else who.owner or _NOBODY
 
-    def _may_see(self, who: Visitor, comparison: Comparison) -> bool:
-        return self._owner(who) in (None, comparison.owner)
+    def _may_see(self, who: Visitor, owner: str) -> bool:
+        return self._owner(who) in (None, owner)
 
     def _forget(self, live: Live, task: asyncio.Task[None]) -> None:
         live.stage = "ended"

@@ -446,6 +446,23 @@ async def test_delete_stops_and_forgets_it_and_leaves_its_runs(rigged: Rig) -> N
     assert await rigged.comparisons.recent(ANYBODY) == []
 
 
+async def test_a_damaged_one_is_its_owners_to_delete(store: ChromaStore, tmp_path: Path) -> None:
+    """It could not be read, so it could not be deleted either; and a stranger was told that it is there."""
+    rigged = rig(store, tmp_path, access="visitor")
+    identity = await rigged.start(ANN)
+    await rigged.last(identity, ANN)
+    with closing(sqlite3.connect(tmp_path / "traces.db")) as connection, connection:
+        connection.execute("UPDATE comparisons SET document = '{'")
+    with pytest.raises(TraceError, match="is damaged and cannot be read; delete it"):
+        await rigged.last(identity, ANN)
+    for trying in (rigged.last(identity, BEN), rigged.comparisons.delete(BEN, identity)):
+        with pytest.raises(TraceError, match="There is no comparison"):
+            await trying
+    await rigged.comparisons.delete(ANN, identity)
+    with pytest.raises(TraceError, match="There is no comparison"):
+        await rigged.last(identity, ANN)
+
+
 async def test_one_that_nobody_follows_is_given_up(store: ChromaStore, tmp_path: Path) -> None:
     rigged = rig(store, tmp_path, abandoned_s=0.05)
     rigged.model.hold(after=0)

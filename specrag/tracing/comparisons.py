@@ -129,13 +129,26 @@ class ComparisonStore:
         Raises:
             TraceError: there is none, or its row cannot be read.
         """
-        if not is_id(identity):
-            raise TraceError(missing(identity))
-        with self._database.reading() as connection:
-            row = connection.execute("SELECT document FROM comparisons WHERE id = ?", (identity,)).fetchone()
+        return _read(self._row(identity)[0])
+
+    def owner(self, identity: str) -> str:
+        """Whose it is, also of one that cannot be read.
+
+        Raises:
+            TraceError: there is none.
+        """
+        return self._row(identity)[1]
+
+    def _row(self, identity: str) -> tuple[str, str]:
+        """Its document and its owner."""
+        query = "SELECT document, owner FROM comparisons WHERE id = ?"
+        row: tuple[str, str] | None = None
+        if is_id(identity):
+            with self._database.reading() as connection:
+                row = connection.execute(query, (identity,)).fetchone()
         if row is None:
             raise TraceError(missing(identity))
-        return _read(row[0])
+        return row
 
     def recent(self, owner: str | None, limit: int) -> list[Comparison]:
         """The newest ones of an owner first; None: of everybody. One that cannot be read is left out."""
@@ -196,7 +209,7 @@ def _read(document: str) -> Comparison:
     try:
         return _adapter().validate_json(document)
     except ValidationError as error:
-        raise TraceError(f"A kept comparison cannot be read: {error.errors()[0]['msg']}.") from error
+        raise TraceError("A kept comparison is damaged and cannot be read; delete it.") from error
 
 
 @cache

@@ -41,7 +41,11 @@ def _words() -> tuple[str, ...]:
     text = " ".join(
         (
             *(f"{title} {page}" for title, page in PAGES),
-            *(value for value in vars(prompts).values() if isinstance(value, str) and "\x00" not in value),
+            *(
+                value
+                for name, value in vars(prompts).items()
+                if isinstance(value, str) and "\x00" not in value and not name.startswith("__")
+            ),
             "Question Yes No yes no user assistant system",
         )
     )
