@@ -231,6 +231,7 @@ def test_moving_a_weight_decides_again_at_once(page: Page) -> None:
 
 def test_asking_again_opens_the_fork_with_these_settings(page: Page) -> None:
     show(page, "What if")
+    expect(page.get_by_role("status").filter(has_text="These are the settings of the run")).to_be_visible()
     page.locator("#sr-what-if-threshold input[type=number]").fill("0.25")
     expect(page.locator(".sr-what-if-says")).to_have_text(re.compile("threshold of 0.25"))
     page.get_by_role("button", name="Ask again with these settings").click()
@@ -314,6 +315,7 @@ def test_what_has_come_of_a_press_is_said_to_who_cannot_see_it(page: Page) -> No
     says = page.get_by_role("status").filter(has_text="The run as it ended")
     expect(says).to_have_attribute("aria-live", "polite")
     show(page, "What if")
+    expect(page.get_by_role("status").filter(has_text="These are the settings of the run")).to_be_visible()
     page.locator("#sr-what-if-threshold input[type=number]").fill("0.9")
     page.keyboard.press("Tab")
     expect(page.get_by_role("status").filter(has_text="With a threshold of 0.90")).to_be_visible()
