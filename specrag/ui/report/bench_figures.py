@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Final
 from specrag.ui import theme
 from specrag.ui.lanes import ticks
 from specrag.ui.markup import tick_text, time_text
-from specrag.ui.report.looks import axis, dots, layout, names_axis, plain, rows_figure, shown, upright
+from specrag.ui.report.looks import LINE, axis, dots, layout, names_axis, plain, rows_figure, shown, upright
 from specrag.ui.report.parts import Estimate
 
 if TYPE_CHECKING:
@@ -68,11 +68,11 @@ def phases(found: Mapping[str, Any]) -> "Figure":
     figure.update_layout(
         layout(
             barmode="stack",
-            bargap=0.3,
-            height=120 + 42 * len(rows),
+            bargap=0.4,
+            height=100 + LINE * len(names) + 36 * len(rows),
             showlegend=True,
             xaxis=axis(
-                f"median time of a question, {unit}",
+                f"median time, {unit}",
                 range=[0, marks[-1] * 1.01],
                 tickvals=marks,
                 ticktext=[tick_text(tick, marks[-1]).partition(" ")[0] for tick in marks],

@@ -22,11 +22,12 @@ _ROW: Final = 34
 _LEGEND: Final = {
     "orientation": "h",
     "traceorder": "normal",
-    "xref": "container",  # all of the width, or on a phone each name has a line of its own
     "x": 0,
     "y": 1.02,
     "yanchor": "bottom",
 }
+LINE: Final = 19
+"""Height of a name in a legend: on a phone each has a line of its own, and the rows need their room."""
 GRID: Final = "rgba(122,130,139,0.25)"
 
 
@@ -127,7 +128,7 @@ def rows_figure(
     legend = len(traces) > 1
     figure.update_layout(
         layout(
-            height=86 + _ROW * len(names) + (34 if legend else 0),
+            height=86 + _ROW * len(names) + (LINE * (1 + len(traces)) if legend else 0),
             xaxis=x,
             yaxis=names_axis(names),
             showlegend=legend,
