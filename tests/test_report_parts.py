@@ -49,7 +49,13 @@ def test_only_what_is_shown_is_a_filled_dot() -> None:
 def test_a_figure_over_fewer_questions_says_so() -> None:
     """Citation precision over the three runs that cite looked like that of all."""
     answers = parts(evaluation())["Answers"].tables[0]
-    assert [cell.under for cell in answers.rows[0]] == ["", "", "0.400 to 0.800", "0.000 to 0.600, n = 3", ""]
+    assert [cell.under for cell in answers.rows[0]] == [
+        "",
+        "",
+        "0.400 to 0.800",
+        "0.000 to 0.600, n\xa0=\xa03",
+        "",
+    ]
 
 
 def test_metrics_that_are_not_known_here_are_shown_by_their_names() -> None:

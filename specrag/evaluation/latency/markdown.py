@@ -43,10 +43,14 @@ def conditions(found: Mapping[str, Any]) -> str:
     return (
         f"{lengths['passages']} passages of {lengths['passage_tokens']} tokens; {lengths['drafts']} drafts "
         f"of {lengths['per_draft']} passages each. Standard RAG writes {lengths['tokens']} tokens, and so "
-        f"does every draft ({lengths['rationale']} of them its rationale). {found['repeats']} repetitions in "
+        f"does every draft ({lengths['rationale']} of them its rationale). {_repetitions(found)} in "
         f"turn after {found['warmups']} to warm up"
         + (f"; the verifier is {sizes:.1f} times the drafter's size." if sizes else ".")
     )
+
+
+def _repetitions(found: Mapping[str, Any]) -> str:
+    return f"{found['repeats']} repetition{'s' * (found['repeats'] != 1)}"
 
 
 def _ways(found: Mapping[str, Any]) -> str:

@@ -4,13 +4,13 @@ Phases are shades and patterns of one neutral colour, as the steps of a comparis
 """
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
 from specrag.ui import theme
 from specrag.ui.lanes import ticks
 from specrag.ui.markup import tick_text, time_text
-from specrag.ui.report.looks import axis, dots, layout, names_axis, plain, rows_figure, shown, upright
+from specrag.ui.report.looks import LINE, axis, dots, layout, names_axis, plain, rows_figure, shown, upright
 from specrag.ui.report.parts import Estimate
 
 if TYPE_CHECKING:
@@ -27,6 +27,7 @@ _LOOKS: Final[dict[str, tuple[float, str]]] = {
 }
 """Opacity and pattern of each phase."""
 _OTHER: Final = (0.15, "|")
+_MOST_DOUBLINGS: Final = 7
 _LEAST: Final = 1e-6
 """Ratios are drawn on a logarithmic axis, which has no 0."""
 
@@ -63,17 +64,18 @@ def phases(found: Mapping[str, Any]) -> "Figure":
     figure = Figure(bars)
     longest = max(1.0, *(sum(bar.x[row] for bar in bars) for row in range(len(rows))))
     marks = ticks(longest)
+    *_, unit = tick_text(marks[-1], marks[-1]).split()
     figure.update_layout(
         layout(
             barmode="stack",
-            bargap=0.3,
-            height=120 + 42 * len(rows),
+            bargap=0.4,
+            height=100 + LINE * len(names) + 36 * len(rows),
             showlegend=True,
             xaxis=axis(
-                "median time of a question",
+                f"median time, {unit}",
                 range=[0, marks[-1] * 1.01],
                 tickvals=marks,
-                ticktext=[tick_text(tick, marks[-1]) for tick in marks],
+                ticktext=[tick_text(tick, marks[-1]).partition(" ")[0] for tick in marks],
             ),
             yaxis=names_axis(rows),
         )
@@ -93,7 +95,7 @@ def _look(name: str) -> dict[str, Any]:
 
 def ratio(found: Mapping[str, Any]) -> "Figure":
     """How many times as long standard RAG takes; right of 1, speculative RAG is faster."""
-    titles = {"total": "whole answer", "ttft": "first token"}
+    titles = {"ttft": "first token", "total": "whole answer"}
     one = found["ratio"]
     spans = [_span(one, key) for key in titles]
     measured = dots(
@@ -124,6 +126,13 @@ def _span(one: Mapping[str, Any], key: str) -> Estimate:
     """A ratio with the ends of its interval; of a single repetition all are the same."""
     low, high = one[f"{key}_interval"] or (one[key], one[key])
     return (one[key], low, high)
+
+
+def _step(spans: Iterable[Sequence[Estimate]]) -> float:
+    """Between the marks of a logarithmic axis: doublings, or powers of ten where those would be too many."""
+    ends = [max(end, _LEAST) for some in spans for one in some for end in one]
+    doublings = math.log2(max(ends) / min(ends))
+    return 1.0 if doublings > _MOST_DOUBLINGS else math.log10(2)
 
 
 def curve(points: Sequence[Mapping[str, Any]], even: Mapping[str, Any]) -> "Figure | None":
@@ -190,7 +199,7 @@ def curve(points: Sequence[Mapping[str, Any]], even: Mapping[str, Any]) -> "Figu
                 tickvals=across,
                 ticktext=[f"{at:.3g}" for at in across],
             ),
-            yaxis=axis("standard / speculative", type="log", dtick=0.30103, tickformat=".3~g"),
+            yaxis=axis("standard / speculative", type="log", dtick=_step(spans.values()), tickformat=".3~g"),
         )
     )
     return figure

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
 from specrag.ui import theme
-from specrag.ui.report.looks import SYMBOLS, axis, dots, layout, plain, rows_figure, shown
+from specrag.ui.report.looks import LINE, SYMBOLS, axis, dots, layout, plain, rows_figure, shown
 from specrag.ui.report.parts import Estimate, difference, estimate
 
 if TYPE_CHECKING:
@@ -54,7 +54,7 @@ def accuracy(pipelines: Mapping[str, Any]) -> "Figure | None":
     )
     figure.update_layout(
         layout(
-            height=400,
+            height=340 + LINE * len(points),
             showlegend=True,
             xaxis=axis("median seconds of a run", range=[0, 1.08 * longest]),
             yaxis=axis("score", **_SHARE),

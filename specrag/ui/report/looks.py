@@ -19,6 +19,15 @@ _LABEL: Final = 26
 """Characters of a name beside an axis, so that a phone has room for the figure."""
 _HOVER: Final = 120
 _ROW: Final = 34
+_LEGEND: Final = {
+    "orientation": "h",
+    "traceorder": "normal",
+    "x": 0,
+    "y": 1.02,
+    "yanchor": "bottom",
+}
+LINE: Final = 19
+"""Height of a name in a legend: on a phone each has a line of its own, and the rows need their room."""
 GRID: Final = "rgba(122,130,139,0.25)"
 
 
@@ -37,7 +46,7 @@ def layout(**changes: Any) -> dict[str, Any]:
         "plot_bgcolor": "rgba(0,0,0,0)",
         "font": {"color": theme.PLOT_TEXT, "size": 13, "family": "ui-sans-serif, system-ui, sans-serif"},
         "showlegend": False,
-        "legend": {"orientation": "h", "x": 0, "y": 1.02, "yanchor": "bottom"},
+        "legend": _LEGEND,
         "hoverlabel": {"align": "left"},
         "dragmode": False,
         **changes,
@@ -47,7 +56,7 @@ def layout(**changes: Any) -> dict[str, Any]:
 def axis(title: str, **changes: Any) -> dict[str, Any]:
     """A number axis."""
     return {
-        "title": {"text": title, "standoff": 8},
+        "title": {"text": title, "standoff": 8, "font": {"size": 13}},
         "gridcolor": GRID,
         "zeroline": False,
         "fixedrange": True,
@@ -66,7 +75,8 @@ def names_axis(names: Sequence[str]) -> dict[str, Any]:
         "fixedrange": True,
         "zeroline": False,
         "gridcolor": GRID,
-        "ticksuffix": "  ",
+        "ticks": "outside",
+        "tickcolor": "rgba(0,0,0,0)",
     }
 
 
@@ -95,6 +105,7 @@ def dots(
         },
         error_x={
             "type": "data",
+            "visible": any(one[1] < one[2] for one in found),
             "symmetric": False,
             "array": [max(0.0, one[2] - one[0]) for one in found],
             "arrayminus": [max(0.0, one[0] - one[1]) for one in found],
@@ -117,7 +128,7 @@ def rows_figure(
     legend = len(traces) > 1
     figure.update_layout(
         layout(
-            height=86 + _ROW * len(names) + (34 if legend else 0),
+            height=86 + _ROW * len(names) + (LINE * (1 + len(traces)) if legend else 0),
             xaxis=x,
             yaxis=names_axis(names),
             showlegend=legend,

@@ -61,7 +61,7 @@ def estimate_cell(of: Mapping[str, Any], name: str, values: str = "metrics", *, 
         return Cell("")
     expected = of["n"] if n is None else n
     count = of["counts"].get(name, expected)
-    some = "" if count == expected else f", n = {count:,}"
+    some = "" if count == expected else f", n\N{NO-BREAK SPACE}=\N{NO-BREAK SPACE}{count:,}"
     return Cell(f"{one[0]:.3f}", f"{one[1]:.3f} to {one[2]:.3f}{some}")
 
 

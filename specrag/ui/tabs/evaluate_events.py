@@ -103,7 +103,8 @@ class Events:
         act = parse(text)
         match act.action if act else "":
             case "evaluate-open" if act:
-                return await self._opened(request, act.id)
+                opened = await self._opened(request, act.id)
+                return {**opened, self._tab.status: cards.status_line("")}  # it tells of the one before
             case "evaluate-save" if act:
                 return await asyncio.to_thread(self._save, request, act.id, act.value)
             case "evaluate-stop":
