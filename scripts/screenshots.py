@@ -177,6 +177,17 @@ def _documents(visitor: Visitor) -> None:
             expect(visitor.rows.filter(has_text=path.name)).to_have_count(1, timeout=PATIENCE_MS)
 
 
+def _evaluated(visitor: Visitor) -> None:
+    visitor.go_to("Evaluate")
+    page = visitor.page
+    page.locator("#sr-trial > button").click()
+    page.locator("#sr-trial-go").click()
+    title = page.locator("#sr-evaluate-head").get_by_text("Evaluation: sample")
+    expect(title).to_be_visible(timeout=10 * PATIENCE_MS)
+    expect(page.locator("#sr-evaluate-plot-0 .point path").first).to_be_visible(timeout=PATIENCE_MS)
+    page.locator("#sr-trial > button").click()
+
+
 def _touring(visitor: Visitor) -> None:
     page = visitor.page
     page.emulate_media(reduced_motion="reduce")
@@ -207,6 +218,7 @@ PICTURES: Final = (
     Picture(name="what-if", pose=_detail("What if"), theme="dark"),
     Picture(name="viewer", pose=_viewer, screen=True),
     Picture(name="documents", pose=_documents),
+    Picture(name="evaluate", pose=_evaluated),
     Picture(name="tour", pose=_touring, screen=True),
     Picture(name="presenter", pose=_presenting, theme="dark"),
 )

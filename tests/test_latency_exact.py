@@ -3,6 +3,7 @@
 import re
 from collections.abc import Sequence
 from contextlib import aclosing
+from dataclasses import replace
 
 from specrag.models.base import End, Line, Output, Piece
 from specrag.prompts import ANSWER_LABEL, RATIONALE_LABEL, draft_conversation
@@ -19,6 +20,8 @@ SERVED = (
     Line(part="rationale", max_tokens=23, label=RATIONALE_LABEL, sentences=1, exact=True),
     Line(part="answer", max_tokens=9, label=ANSWER_LABEL, exact=True),
 )
+LONG = tuple(replace(line, max_tokens=200) for line in SERVED)
+"""More than the toy ever writes in one turn."""
 
 
 def counts(outputs: Sequence[Output]) -> dict[str, int]:
@@ -57,10 +60,10 @@ async def test_a_server_that_ends_when_it_likes_is_refused_and_not_asked_for_the
         async with model("drafter", server) as drafter:
             server.fault = Fault(kind="own_length")
             asked = [draft_conversation(QUESTION, ())]
-            async with aclosing(drafter.generate(asked, SERVED)) as outputs:
+            async with aclosing(drafter.generate(asked, LONG)) as outputs:
                 found = [output async for _, output in outputs]
     assert isinstance(found[-1], End)
     assert found[-1].error is not None
     assert re.search(r"it ends after \d+ tokens where \d+ were asked for", found[-1].error)
     exact = [seen for seen in server.seen if seen.body.get("ignore_eos")]
-    assert len(exact) <= 2 * len(SERVED)  # each line once more, as after any such fault
+    assert len(exact) <= 2 * len(LONG)  # each line once more, as after any such fault
