@@ -63,7 +63,10 @@
     tick();
   });
   // Ask before something is done that cannot be undone, and for a password; the browser's own dialogs block the page.
+  // "close" comes a moment after the dialog has closed, which may be when the next question is asked already.
+  let asking = null;
   const ask = (button, count) => new Promise((resolve) => {
+    asking?.(null);
     const dialog = document.getElementById("sr-dialog");
     const [no, yes] = dialog.querySelectorAll("button");
     const field = dialog.querySelector("label");
@@ -75,11 +78,14 @@
     input.required = !field.hidden;
     input.value = "";
     dialog.returnValue = "no";
-    dialog.addEventListener("close", () => {
-      const typed = input.value;
+    const closed = () => { if (!dialog.open) asking?.(dialog.returnValue === "yes" ? input.value : null); };
+    asking = (typed) => {
+      dialog.removeEventListener("close", closed);
+      asking = null;
       input.value = "";
-      resolve(dialog.returnValue === "yes" ? typed : null);
-    }, { once: true });
+      resolve(typed);
+    };
+    dialog.addEventListener("close", closed);
     dialog.showModal();
     (field.hidden ? no : input).focus();
   });

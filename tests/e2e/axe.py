@@ -23,6 +23,9 @@ EXCEPTIONS: Final = {
 
 Not by its selector: of an element that goes while axe-core reads, that is the whole page's."""
 _RUN_AXE: Final = """async () => {
+  const fleeting = document.getAnimations().filter(({effect}) => effect.getTiming().iterations !== Infinity);
+  const over = Promise.all(fleeting.map((one) => one.finished.catch(() => {})));
+  await Promise.race([over, new Promise((go) => setTimeout(go, 2000))]);  // else a colour between two is read
   const found = await axe.run(document, { resultTypes: ["violations"] });
   return found.violations.flatMap(({ id, impact, nodes }) =>
     nodes.map((node) => ({ rule: id, impact, target: node.target.join(" "), html: node.html.slice(0, 200) })));

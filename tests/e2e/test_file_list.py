@@ -211,11 +211,29 @@ def test_everything_is_done_by_keyboard(owner: Visitor) -> None:
     keyboard.press("Escape")
     expect(owner.row("gone.txt").get_by_role("button", name="Delete")).to_be_focused()
     keyboard.press("Enter")
+    expect(owner.dialog.get_by_role("button", name="Cancel")).to_be_focused()
     keyboard.press("Tab")
     keyboard.press("Enter")
     expect(owner.row("gone.txt")).to_have_count(0)
     expect(owner.outcome).to_contain_text("“gone” was deleted")
     assert owner.page.evaluate("document.activeElement.closest('#sr-documents-table') !== null")
+
+
+def test_a_question_that_is_asked_again_at_once_has_its_own_answer(owner: Visitor) -> None:
+    """The browser tells of the first one's end when the second stands there; its Yes then did nothing."""
+    owner.upload([_text("gone.txt", "Gone.")])
+    owner.wait_for_job("gone.txt", "ready")
+    owner.row("gone.txt").get_by_role("button", name="Delete").evaluate(
+        """button => {
+            button.click();
+            document.getElementById("sr-dialog").close("no");
+            button.click();
+        }"""
+    )
+    expect(owner.dialog.get_by_role("button", name="Cancel")).to_be_focused()
+    owner.page.wait_for_function("() => new Promise((go) => setTimeout(() => go(true), 100))")
+    owner.dialog.get_by_role("button", name="Delete").click()
+    expect(owner.row("gone.txt")).to_have_count(0)
 
 
 def test_a_hostile_name_is_shown_as_text(owner: Visitor) -> None:
