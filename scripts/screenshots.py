@@ -184,7 +184,7 @@ def _evaluated(visitor: Visitor) -> None:
     page.locator("#sr-trial-go").click()
     title = page.locator("#sr-evaluate-head").get_by_text("Evaluation: sample")
     expect(title).to_be_visible(timeout=10 * PATIENCE_MS)
-    expect(page.locator("#sr-evaluate-plot-0 .point path").first).to_be_visible(timeout=PATIENCE_MS)
+    expect(page.locator("#sr-evaluate-plot-0 path.point").first).to_be_visible(timeout=PATIENCE_MS)
     page.locator("#sr-trial > button").click()
 
 
