@@ -173,6 +173,11 @@ def without_citations(text: str) -> str:
     return _CITED.sub("", text).strip()
 
 
+def printable(text: str) -> str:
+    """The text on one line, without signs that would steer a terminal."""
+    return "".join(sign for sign in text if sign.isprintable())
+
+
 def overlap(words: list[str], text: str) -> float:
     """Share of the distinct `words` that occur in `text`, in [0, 1]."""
     wanted = set(words)

@@ -13,7 +13,7 @@ from specrag.evaluation.document import Origin, document
 from specrag.evaluation.markdown import markdown
 from specrag.evaluation.outcome import Outcome, outcomes
 from specrag.evaluation.summary import compared, summary
-from specrag.evaluation.words import choice_words, difference_words
+from specrag.evaluation.words import choice_words, difference_words, left_words
 from tests.evaluation_rig import DATA, evaluated, plan
 
 ORIGIN = Origin(
@@ -185,3 +185,11 @@ async def test_names_of_files_and_errors_bring_no_markup(tmp_path: Path) -> None
     assert "[a](" not in text.replace("\\[a\\](", "")
     rows = [line for line in text.splitlines() if line.startswith("| `standard`")]
     assert rows
+
+
+@pytest.mark.parametrize(
+    ("seconds", "said"),
+    [(None, ""), (0.0, ""), (29.6, "30 s left"), (59.6, "1 min left"), (150.0, "2 min left")],
+)
+def test_what_is_left_is_never_sixty_seconds(seconds: float | None, said: str) -> None:
+    assert left_words(seconds) == said

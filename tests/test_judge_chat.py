@@ -92,6 +92,18 @@ async def test_a_judge_that_hangs_is_left() -> None:
         assert time.monotonic() - before < 10
 
 
+async def test_a_judge_that_takes_too_long_is_told_with_the_setting_that_bounds_it() -> None:
+    """The sentence of a model's server advised SPECRAG_STALL_TIMEOUT_S, which changes nothing here."""
+    with server() as judge:
+        judge.fault = Fault(kind="hang", on=CHATS)
+        async with chat(judge, longest_s=0.2) as talk:
+            with pytest.raises(Problem) as caught:
+                await talk.say(ASKED, most_tokens=9)
+            said = talk.sentence(caught.value)
+    assert "took longer than 0.2 s in all; raise SPECRAG_DEADLINE_S" in said
+    assert "STALL" not in said
+
+
 @pytest.mark.parametrize(
     "answer",
     [None, [], "CORRECT", {}, {"choices": []}, {"choices": ["CORRECT"]}, {"choices": [{"text": "CORRECT"}]},

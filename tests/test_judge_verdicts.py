@@ -136,6 +136,18 @@ def test_luck_by_hand(counts: tuple[int, int, int, int], p: float) -> None:
     assert fisher(*counts) == pytest.approx(p, abs=1e-9)
 
 
+def test_a_disagreement_of_one_system_in_three_does_not_round_to_none() -> None:
+    """Two of 180 answers each way were made none of 60, which called an agreement shown that was not."""
+    cells = ((172, True, True), (2, True, False), (2, False, True), (4, False, False))
+    answers = [(judged, scored) for count, judged, scored in cells for _ in range(count)]
+    found = agreement(
+        [Pair(question=f"q{place % 60}", judged=j, scored=s) for place, (j, s) in enumerate(answers)]
+    )
+    assert found.luck_p == pytest.approx(fisher(57, 1, 1, 1))
+    assert found.luck_p > 0.05
+    assert not found.clear
+
+
 def test_one_answer_in_twenty_is_no_proof() -> None:
     """Where it is drawn kappa is 1, where it is not kappa has no value: an interval of no width above 0."""
     found = agreement(pairs(19, 0, 0, 1))

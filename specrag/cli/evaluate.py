@@ -27,9 +27,8 @@ from specrag.evaluation.problems import EvaluationError
 from specrag.evaluation.questions import Dataset
 from specrag.evaluation.runner import Progress
 from specrag.evaluation.systems import System, ablations, system_of, systems_of
+from specrag.evaluation.words import left_words
 from specrag.terminal import bar, say
-
-_MINUTE_S = 60
 
 
 def evaluate_command(  # noqa: PLR0917 - typer passes every one by name
@@ -207,11 +206,8 @@ class _Teller:
 
 
 def _left(seconds: float | None) -> str:
-    if not seconds:
-        return ""
-    if seconds < _MINUTE_S:
-        return f"; {seconds:.0f} s left"
-    return f"; {seconds / _MINUTE_S:.0f} min left"
+    left = left_words(seconds)
+    return f"; {left}" if left else ""
 
 
 def _any_ran(report: dict[str, Any]) -> bool:

@@ -50,12 +50,8 @@ def estimate(values: Sequence[float], *, seed: int = 0, draws: int = DRAWS) -> E
     if not values:
         return None
     data = np.asarray(values, dtype=np.float64)
-    means = _means(data, seed=seed, draws=draws)
-    tail = (1 - LEVEL) / 2
-    low, high = np.quantile(means, [tail, 1 - tail])
-    return Estimate(
-        mean=float(data.mean()), low=float(low), high=float(high), n=len(data), sign_p=sign_test(values)
-    )
+    low, high = _ends(_means(data, seed=seed, draws=draws))
+    return Estimate(mean=float(data.mean()), low=low, high=high, n=len(data), sign_p=sign_test(values))
 
 
 def difference(
@@ -99,17 +95,26 @@ def estimate_of(
     if not data.size:
         return None
     whole = float(figure(data.mean(axis=1, keepdims=True))[0])
-    drawn = figure(np.stack([_means(column, seed=seed, draws=draws) for column in data]))
+    drawn = figure(_means(data.T, seed=seed, draws=draws).T)
     known = drawn[np.isfinite(drawn)]
     if not np.isfinite(whole) or not len(known):
         return None
+    low, high = _ends(known)
+    return Estimate(mean=whole, low=low, high=high, n=data.shape[1])
+
+
+def _ends(drawn: Numbers) -> tuple[float, float]:
+    """Where the middle of the draws begins and ends."""
     tail = (1 - LEVEL) / 2
-    low, high = np.quantile(known, [tail, 1 - tail])
-    return Estimate(mean=whole, low=float(low), high=float(high), n=data.shape[1])
+    low, high = np.quantile(drawn, [tail, 1 - tail])
+    return float(low), float(high)
 
 
 def _means(data: Numbers, *, seed: int, draws: int) -> Numbers:
-    """The mean of each draw: how often it took a question, times what that was worth."""
+    """The mean of each draw: how often it took a question, times what that was worth.
+
+    `data` is (questions,) or (questions, values), the result (draws,) or (draws, values).
+    """
     if len(data) * draws <= _KEPT:
         return _often(len(data), seed, draws) @ data.astype(np.float32) / len(data)
     drawn = _drawn(len(data), seed, draws)

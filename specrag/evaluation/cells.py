@@ -2,6 +2,8 @@
 
 from collections.abc import Iterable, Sequence
 
+from specrag.text import printable
+
 
 def table(heads: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
     """A Markdown table."""
@@ -16,11 +18,13 @@ def number(value: float | None) -> str:
 
 def plain(text: str) -> str:
     """Text of a file or an error that stays one cell and brings no markup of its own."""
-    one_line = "".join(sign for sign in " ".join(text.split())[:200] if sign.isprintable())
-    return "".join(f"\\{sign}" if sign in "\\|<>[]*_" else sign for sign in one_line.replace("`", "'"))
+    return "".join(f"\\{sign}" if sign in "\\|<>[]*_" else sign for sign in _short(text).replace("`", "'"))
 
 
 def code(text: str) -> str:
     """The same as code, in which only the end of the code and of the cell mean anything."""
-    one_line = "".join(sign for sign in " ".join(text.split())[:200] if sign.isprintable())
-    return f"`{one_line.replace('`', chr(39)).replace('|', chr(92) + '|')}`"
+    return f"`{_short(text).replace('`', chr(39)).replace('|', chr(92) + '|')}`"
+
+
+def _short(text: str) -> str:
+    return printable(" ".join(text.split())[:200])

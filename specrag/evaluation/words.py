@@ -20,11 +20,20 @@ that differ gives 5 % or less. Each row is tested by itself: of 20 comparisons w
 about one may look like one.
 """
 """What the figures of a report mean."""
+_MINUTE_S: Final = 60
 _RIVALS: Final = {
     "first": "taking the first draft",
     "majority": "taking the most frequent answer",
     "random": "taking a draft at random",
 }
+
+
+def left_words(seconds: float | None) -> str:
+    """How long something will still take; empty where nobody knows."""
+    if not seconds:
+        return ""
+    whole = round(seconds)
+    return f"{whole} s left" if whole < _MINUTE_S else f"{round(seconds / _MINUTE_S)} min left"
 
 
 def difference_words(one: Mapping[str, Any]) -> str:

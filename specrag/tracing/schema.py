@@ -13,6 +13,7 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from specrag.errors import TraceError
+from specrag.text import printable
 from specrag.tracing.database import Database
 
 VERSION: Final = 2
@@ -179,7 +180,7 @@ def is_id(text: str) -> bool:
 
 def shown_id(text: str) -> str:
     """An id as a sentence says it."""
-    return "".join(char for char in text[:LONGEST_ID] if char.isprintable())[:40]
+    return printable(text[:LONGEST_ID])[:40]
 
 
 def pack(text: str) -> bytes:

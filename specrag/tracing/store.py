@@ -16,6 +16,7 @@ from typing import Any, Final, Literal
 from specrag.errors import TraceError, UsageError
 from specrag.events import Event
 from specrag.library.visitors import PASSING
+from specrag.text import printable
 from specrag.tracing import imports
 from specrag.tracing.codec import events_from_json, events_to_json, from_json, to_dict
 from specrag.tracing.database import Database
@@ -242,7 +243,7 @@ def _moment(created_at: str) -> str:
     try:
         return stamp(datetime.fromisoformat(created_at))
     except (ValueError, OverflowError):
-        return "".join(char for char in created_at if char.isprintable())[:40]
+        return printable(created_at)[:40]
 
 
 def _batches(values: list[str]) -> list[list[str]]:

@@ -5,9 +5,9 @@ from typing import Final
 
 from specrag.evaluation.shelf import Kept
 from specrag.evaluation.trials import Trial
+from specrag.evaluation.words import left_words
 from specrag.ui.markup import render
 
-_MINUTE_S: Final = 60
 NOT_HERE: Final = (
     "This page is open to strangers, so it starts no evaluations: they would keep the models busy for "
     "minutes. Use `specrag eval` on the machine, or a page with a login (SPECRAG_ACCESS=login)."
@@ -72,12 +72,5 @@ def _said(trial: Trial) -> str:
     if not trial.done and trial.stage == "starting":
         return "preparing"
     failed = f", {trial.failed:,} failed" if trial.failed else ""
-    return f"{trial.done:,} of {trial.total:,} runs{failed}{_left(trial.left_s)}"
-
-
-def _left(seconds: float | None) -> str:
-    if not seconds:
-        return ""
-    if seconds < _MINUTE_S:
-        return f", about {seconds:.0f} s left"
-    return f", about {seconds / _MINUTE_S:.0f} min left"
+    left = left_words(trial.left_s)
+    return f"{trial.done:,} of {trial.total:,} runs{failed}{f', about {left}' if left else ''}"

@@ -61,8 +61,9 @@ def agreement(pairs: Sequence[Pair], *, seed: int = 0) -> Agreement:
     columns = np.zeros((len(cells), len(questions)))
     for pair in pairs:
         columns[cells.index((pair.judged, pair.scored)), questions[pair.question]] += 1
-    counts = [int(count) for count in columns.sum(axis=1)]
-    both, judge_only, score_only, neither = counts
+    both, judge_only, score_only, neither = (int(count) for count in columns.sum(axis=1))
+    few, n = len(questions), max(1, len(pairs))
+    first, second = (-(-count * few // n) for count in (judge_only, score_only))  # up: never to nothing
     return Agreement(
         n=len(pairs),
         both=both,
@@ -70,7 +71,7 @@ def agreement(pairs: Sequence[Pair], *, seed: int = 0) -> Agreement:
         score_only=score_only,
         neither=neither,
         kappa=estimate_of(columns.tolist(), kappa, seed=seed),
-        luck_p=fisher(*(count * len(questions) // max(1, len(pairs)) for count in counts)),
+        luck_p=fisher(both * few // n, first, second, neither * few // n),
     )
 
 

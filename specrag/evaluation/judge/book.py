@@ -10,8 +10,8 @@ from specrag.evaluation.judge.case import Finding
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Opinion:
-    """One judgement of one run."""
+class Opinion(Finding):
+    """One judgement of one run: what was found, and of which run, by whom and how."""
 
     run: str
     model: str
@@ -19,13 +19,6 @@ class Opinion:
     """What was asked, with its version."""
     asked: str
     """Digest of the question to the judge; empty if there was nothing to ask."""
-    value: float | None
-    word: str = ""
-    reply: str = ""
-    answered_as: str = ""
-    prompt_tokens: int | None = None
-    completion_tokens: int | None = None
-    temperature: float | None = None
     again: bool = False
     """Whether another run had given the same answer, so that this one cost nothing."""
 

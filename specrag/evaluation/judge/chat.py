@@ -14,6 +14,7 @@ from typing import Any, Final
 from specrag.models.server.access import Access
 from specrag.models.server.faults import Fault, FaultKind, sentence
 from specrag.models.server.http import Http
+from specrag.text import printable
 
 _PATH: Final = "chat/completions"
 _MOST_BYTES: Final = 1_000_000
@@ -23,6 +24,7 @@ _FEW_TRIES: Final[Mapping[FaultKind, int]] = {"malformed": 2, "silent": 2}
 """Of what costs minutes, or will hardly be better the next time."""
 _LONGEST_PAUSE_S: Final = 60.0
 _NAME_CHARACTERS: Final = 200
+_OTHER: Final = "choose another with --judge and --judge-model"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -84,12 +86,15 @@ class Chat:
                 await asyncio.sleep(self._pause(tried, fault))
 
     def sentence(self, fault: Fault) -> str:
-        """A fault for a person, on one line of a terminal, which the server's own words must not steer."""
-        text = sentence(fault, self.access)
+        """A fault for a person, with the remedies of a judge where they are others than a model's."""
+        server = f"The judge's server {fault.url}"
         if fault.kind == "rejected":
-            said = f"The judge's server {fault.url} refused the request ({fault.detail})"
-            text = self.masked(f"{said}; mend that, or choose another with --judge and --judge-model.")
-        return "".join(sign for sign in text if sign.isprintable())
+            text = f"{server} refused the request ({fault.detail}); mend that, or {_OTHER}."
+        elif fault.kind == "silent" and fault.detail == self._longest:
+            text = f"{server} took longer than {fault.detail}; raise SPECRAG_DEADLINE_S, or {_OTHER}."
+        else:
+            return sentence(fault, self.access)
+        return printable(self.masked(text))
 
     def masked(self, text: str) -> str:
         """Text without our own key, which a server may send in JSON's escapes, past the mask of `Http`."""
@@ -104,9 +109,13 @@ class Chat:
             async with asyncio.timeout(self._longest_s):
                 reply = said(await self._http.post(url, _PATH, body), url)
         except TimeoutError as error:
-            raise Fault("silent", url, f"{self._longest_s:g} s") from error
+            raise Fault("silent", url, self._longest) from error
         text, model = self.masked(reply.text), self.masked(reply.model)[:_NAME_CHARACTERS]
         return replace(reply, text=text, model=model, temperature=body.get("temperature"))
+
+    @property
+    def _longest(self) -> str:
+        return f"{self._longest_s:g} s in all"
 
     def _adapted(self, fault: Fault, sent: Mapping[str, Any]) -> bool:
         """Whether the refusal was of an option that was sent, which is then not sent again.

@@ -3,6 +3,8 @@
 import re
 from typing import Final
 
+from specrag.text import printable
+
 _READ: Final = 100_000
 """Characters of a reply that are looked at; what is asked for is shorter by far."""
 _SHOWN: Final = 80
@@ -27,5 +29,4 @@ def unfenced(text: str) -> str:
 
 def beginning(reply: str) -> str:
     """So much of a reply that a person can tell what went wrong, on one line."""
-    one_line = " ".join(reply[:_READ].split())[:_SHOWN]
-    return "".join(sign for sign in one_line if sign.isprintable())
+    return printable(" ".join(reply[:_READ].split())[:_SHOWN])

@@ -10,6 +10,7 @@ from typing import Literal, TypeAlias
 
 from specrag.errors import ContextTooLong, ModelError, ServerUnreachable
 from specrag.models.server.access import Access
+from specrag.text import printable
 
 FaultKind: TypeAlias = Literal[
     "unreachable",
@@ -102,7 +103,7 @@ def sentence(fault: Fault, access: Access) -> str:
     """The fault for a person, on one line of a terminal, which the server's own words must not steer."""
     who = f"The {access.role}'s server {fault.url}"
     said = _SENTENCES[fault.kind].format(who=who, detail=fault.detail, name=access.setting)
-    text = "".join(sign for sign in said if sign.isprintable())
+    text = printable(said)
     return text if access.key is None else text.replace(access.key, "…")
 
 
