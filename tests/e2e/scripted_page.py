@@ -23,7 +23,7 @@ from specrag.models.base import Conversation, Line, Output, Piece
 from specrag.models.scripted import ScriptedModel, Written
 from specrag.startup import Startup
 from specrag.ui.app import build_app, launch_options
-from tests.e2e.serving import ROOT, free_port
+from tests.e2e.serving import ROOT, Server, free_port
 
 DRAFTS: Final = 4
 WORDS: Final = 150
@@ -31,10 +31,9 @@ WORDS: Final = 150
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ScriptedPage:
+class ScriptedPage(Server):
     """Such a page, running."""
 
-    url: str
     pid: int
 
 
@@ -67,7 +66,7 @@ def scripted_page(home: Path, *, embedder: Path, per_second: float) -> Iterator[
         url = process.stdout.readline().strip().rstrip("/")
         assert url, (home / "page.log").read_text(encoding="utf-8")
         try:
-            yield ScriptedPage(url=url, pid=process.pid)
+            yield ScriptedPage(url=url, home=home, pid=process.pid)
         finally:
             process.terminate()
 

@@ -92,7 +92,7 @@ def run_id(browser: Browser, server: Server) -> Iterator[str]:
         visitor.open()
         visitor.examples.nth(3).click()
         visitor.wait_for_end(DONE)
-        yield visitor.run_id
+        yield visitor.next_run()
 
 
 @pytest.mark.parametrize("theme", ["light", "dark"])

@@ -180,7 +180,12 @@ class Visitor:
     @property
     def run_id(self) -> str:
         """What the address says that can be shared; empty before the first run."""
-        return parse_qs(urlsplit(self.page.url).query).get("run", [""])[0]
+        return run_of(self.page.url)
+
+    def next_run(self, before: str = "") -> str:
+        """Wait until the address names another run than `before`, which it does just after the page shows it."""
+        self.page.wait_for_url(lambda url: run_of(url) not in {"", before})
+        return self.run_id
 
     def ask(self, question: str) -> None:
         """Ask, and wait until the page follows the new run."""
@@ -378,6 +383,11 @@ class Visitor:
         parts = urlsplit(request.url)
         if parts.scheme not in ("data", "blob") and not request.url.startswith(self._url):
             self.problems.append(f"request to another host: {request.url}")
+
+
+def run_of(url: str) -> str:
+    """The run that an address names, or nothing."""
+    return parse_qs(urlsplit(url).query).get("run", [""])[0]
 
 
 def sources_of(visitor: Visitor, buttons: Iterable[Locator]) -> list[str]:
