@@ -104,3 +104,18 @@ def test_an_announcement_goes_on_with_the_answer() -> None:
     lines = (Line(part="answer", max_tokens=40, sentences=1),)
     out, _ = write("The answer is:\n", lines)
     assert text(out, "answer") == "The answer is:z"
+
+
+@pytest.mark.parametrize("said", ["Who founded it?", "It is one of these:"])
+def test_a_rationale_that_only_announces_goes_on(said: str) -> None:
+    """A model of this size often asks the question again, or begins a list, and would then answer nothing."""
+    one = (Line(part="rationale", max_tokens=60, sentences=1), LINES[1])
+    out, _ = write(f"{said}\n Ada Brennick founded it. And\nxxA\n", one)
+    assert text(out, "rationale") == f"{said}z Ada Brennick founded it."
+
+
+def test_an_answer_may_be_a_title_with_a_question_mark_and_a_query_is_one() -> None:
+    out, _ = write("Who's afraid of it?\n", (Line(part="answer", max_tokens=40, sentences=1),))
+    assert text(out, "answer") == "Who's afraid of it?"
+    out, _ = write("Who founded it?\n", (Line(part="query", max_tokens=40, sentences=1),))
+    assert text(out, "query") == "Who founded it?"
