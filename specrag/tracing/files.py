@@ -35,12 +35,24 @@ def write_file(data: bytes, path: str | Path) -> Path:
         TraceError: the file cannot be written.
     """
     target = Path(path)
+    try:
+        write_whole(data, target)
+    except OSError as error:
+        raise TraceError(f"The trace cannot be written to {target}: {error.strerror}.") from error
+    return target
+
+
+def write_whole(data: bytes, target: Path) -> None:
+    """Write a file wholly or not at all; nothing is left beside it where that fails.
+
+    Raises:
+        OSError: the file cannot be written.
+    """
     part = target.parent / f".{target.name}.{uuid.uuid4().hex[:8]}"
     try:
         part.write_bytes(data)
         part.replace(target)
-    except OSError as error:
+    except OSError:
         with suppress(OSError):
             part.unlink()
-        raise TraceError(f"The trace cannot be written to {target}: {error.strerror}.") from error
-    return target
+        raise
