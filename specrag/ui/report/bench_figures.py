@@ -7,9 +7,10 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
+from specrag.evaluation.latency import words
 from specrag.ui import theme
 from specrag.ui.lanes import ticks
-from specrag.ui.markup import tick_text, time_text
+from specrag.ui.markup import tick_text
 from specrag.ui.report.looks import LINE, axis, dots, layout, names_axis, plain, rows_figure, shown, upright
 from specrag.ui.report.parts import Estimate
 
@@ -55,7 +56,7 @@ def phases(found: Mapping[str, Any]) -> "Figure":
                 y=list(range(len(rows))),
                 marker=_look(name),
                 hovertext=[
-                    f"{row}<br>{plain(name)}: {time_text(value)}"
+                    f"{row}<br>{plain(name)}: {words.ms(value)}"
                     for row, value in zip(rows, taken, strict=True)
                 ],
                 hovertemplate="%{hovertext}<extra></extra>",
