@@ -150,6 +150,16 @@ async def test_a_report_from_a_file_is_deleted_from_the_cache(rig: Rig, tmp_path
     assert "Choose the file" in rig.shown(rig.tab.message)
 
 
+async def test_the_status_tells_of_the_report_that_is_shown(rig: Rig, tmp_path: Path) -> None:
+    """It still said that an evaluation was done and its report below, above the report of another file."""
+    rig.page[rig.tab.status] = "The evaluation is done; its report is below."
+    path = tmp_path / "<b>mine.json"
+    path.write_text(json.dumps(latency()))
+    await rig.do(rig.events.upload(request(), str(path)))
+    assert "The report of &lt;b&gt;mine.json is shown." in rig.shown(rig.tab.status)
+    assert "is done" not in rig.shown(rig.tab.status)
+
+
 async def test_an_evaluation_is_followed_to_its_report(rig: Rig, tmp_path: Path) -> None:
     path = tmp_path / "bikes.jsonl"
     path.write_text(json.dumps(QUESTION))
