@@ -119,9 +119,14 @@ def test_what_was_selected_is_gold_beside_other_choices() -> None:
 
 
 def test_confidence_stands_beside_the_truth() -> None:
-    diagonal, bins = data(parts(evaluation())["Confidence of speculative beside the truth"])
+    part = parts(evaluation())["Confidence of speculative beside the truth"]
+    diagonal, bins = data(part)
     assert diagonal["x"] == diagonal["y"] == [0, 1]
     assert (bins["x"], bins["y"]) == ([0.55, 0.95], [0.333, 1.0])
+    assert bins["cliponaxis"] is False, "half of the circle at 1 would be outside of the axes"
+    pixel = 1.1 / (layout(part).height - layout(part).margin.t - layout(part).margin.b)
+    top = layout(part).yaxis.range[1] + layout(part).margin.t * pixel
+    assert 1 + max(bins["marker"]["size"]) / 2 * pixel < top, "and here outside of the picture"
 
 
 def test_files_stand_beside_each_other() -> None:

@@ -15,6 +15,8 @@ ALONE: Final = "alone: "
 _SHARE: Final = {"range": [-0.03, 1.03]}
 _BIGGEST: Final = 34
 """Diameter of the fullest bin, in pixels."""
+_ROOMY: Final = {"range": [-0.05, 1.05]}
+"""Room for such a circle at either end."""
 
 
 def accuracy(pipelines: Mapping[str, Any]) -> "Figure | None":
@@ -142,6 +144,7 @@ def calibration(bins: Sequence[Mapping[str, Any]]) -> "Figure | None":
         [
             Scatter(x=[0, 1], y=[0, 1], mode="lines", line=line, hoverinfo="skip"),
             Scatter(
+                cliponaxis=False,
                 x=[one["confidence"] for one in known],
                 y=[one["accuracy"] for one in known],
                 mode="markers",
@@ -158,6 +161,6 @@ def calibration(bins: Sequence[Mapping[str, Any]]) -> "Figure | None":
         ]
     )
     figure.update_layout(
-        layout(height=380, xaxis=axis("mean confidence", **_SHARE), yaxis=axis("share right", **_SHARE))
+        layout(height=380, xaxis=axis("mean confidence", **_ROOMY), yaxis=axis("share right", **_ROOMY))
     )
     return figure
