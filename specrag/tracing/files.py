@@ -1,5 +1,6 @@
 """Traces as files: the `specrag.trace/1` document on disk."""
 
+import os
 import uuid
 from contextlib import suppress
 from pathlib import Path
@@ -43,14 +44,17 @@ def write_file(data: bytes, path: str | Path) -> Path:
 
 
 def write_whole(data: bytes, target: Path) -> None:
-    """Write a file wholly or not at all; nothing is left beside it where that fails.
+    """Write a file wholly or not at all, and onto the disk; nothing is left beside it where that fails.
 
     Raises:
         OSError: the file cannot be written.
     """
     part = target.parent / f".{target.name}.{uuid.uuid4().hex[:8]}"
     try:
-        part.write_bytes(data)
+        with part.open("xb") as file:
+            file.write(data)
+            file.flush()
+            os.fsync(file.fileno())
         part.replace(target)
     except OSError:
         with suppress(OSError):
