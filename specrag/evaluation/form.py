@@ -104,10 +104,17 @@ class _Environment(Part):
     device: Text = "unknown"
 
 
+class _Kappa(Part):
+    mean: Number
+    low: Number
+    high: Number
+    clear: bool
+
+
 class _Agreement(Part):
     n: Count
     share: Known = None
-    kappa: _Difference | None = None
+    kappa: _Kappa | None = None
 
 
 _Counts: TypeAlias = Annotated[dict[Text, Count], Field(max_length=20)]
@@ -119,10 +126,30 @@ class _Judged(Part):
     marks: Annotated[dict[Text, _Counts], Field(max_length=20, default_factory=dict)]
 
 
+class _Asked(Part):
+    by: Text
+
+
+class _Tokens(Part):
+    prompt: Count
+    completion: Count
+    uncounted: Count = 0
+
+
+class _JudgedFile(Part):
+    agreement: _Agreement
+
+
 class _Judge(Part):
     model: Text
+    answered_as: Annotated[list[Text], Field(default_factory=list)]
+    temperature: Known = None
+    """None where it was not told one, or not the same always."""
     problem: Text | None = None
+    tokens: _Tokens | None = None
+    marks: Annotated[dict[Text, _Asked], Field(max_length=20, default_factory=dict)]
     agreement: _Agreement | None = None
+    datasets: Annotated[dict[Text, _JudgedFile], Field(max_length=MOST_FILES, default_factory=dict)]
     pipelines: Annotated[dict[Text, _Judged], Field(max_length=MOST_SYSTEMS, default_factory=dict)]
 
 
