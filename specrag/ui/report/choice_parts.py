@@ -10,7 +10,7 @@ from specrag.ui.report.parts import Cell, Part, Table, cells, estimate_cell, sig
 
 
 def chosen(pipelines: Mapping[str, Any]) -> Iterator[Part]:
-    """Of one pipeline, with figures; those with settings of their own are compared by their answers, too."""
+    """Of one pipeline, with figures: one without settings of its own, where there is one."""
     for name in _drawn(pipelines):
         one = pipelines[name]
         yield _choice(name, one["choices"])
