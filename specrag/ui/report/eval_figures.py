@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
 from specrag.ui import theme
-from specrag.ui.report.looks import LINE, SYMBOLS, axis, dots, layout, plain, rows_figure, shown
+from specrag.ui.report.looks import LINE, SYMBOLS, axis, dots, layout, plain, rows_figure, shown, whiskers
 from specrag.ui.report.parts import Estimate, difference, estimate
 
 if TYPE_CHECKING:
@@ -39,15 +39,7 @@ def accuracy(pipelines: Mapping[str, Any]) -> "Figure | None":
                 x=[seconds],
                 y=[found[0]],
                 marker={"size": 12, "symbol": SYMBOLS[place % len(SYMBOLS)], "color": theme.PLOT_TEXT},
-                error_y={
-                    "type": "data",
-                    "symmetric": False,
-                    "array": [max(0.0, found[2] - found[0])],
-                    "arrayminus": [max(0.0, found[0] - found[1])],
-                    "color": theme.PLOT_TEXT,
-                    "thickness": 1.6,
-                    "width": 5,
-                },
+                error_y=whiskers([found]),
                 hovertext=[f"{plain(name, 120)}<br>score {shown(found)}<br>{seconds:.2f} s"],
                 hovertemplate="%{hovertext}<extra></extra>",
             )

@@ -3,8 +3,7 @@
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
-from specrag.evaluation.markdown import METRICS, MOST_FAILURES, TIMES
-from specrag.evaluation.words import NOTES, difference_words
+from specrag.evaluation.words import METRICS, MOST_FAILURES, NOTES, TIMES, difference_words
 from specrag.ui.report import eval_figures as figures
 from specrag.ui.report.choice_parts import also_chosen, chosen
 from specrag.ui.report.judge_parts import judged
