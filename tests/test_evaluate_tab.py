@@ -35,7 +35,8 @@ class Rig:
     """The tab over toy models, with what a page shows."""
 
     def __init__(self, home: Path, access: str = "shared") -> None:
-        settings = load_settings({}, home=home, access=access)
+        login = {"login": "ada:secret"} if access == "login" else {}
+        settings = load_settings({}, home=home, access=access, **login)
         self.startup = Startup(settings)
         model = ScriptedModel(write)
         self.startup.parts = Parts(settings, in_memory=True, drafter=model, verifier=model)
@@ -209,4 +210,13 @@ async def test_strangers_start_nothing(tmp_path: Path) -> None:
     await rig.do(rig.events.run(request(), "sample", None, ["standard"], 5))
     assert "open to strangers" in rig.shown(rig.tab.message)
     assert rig.startup.parts.trials.newest is None
+    rig.startup.parts.close()
+
+
+@pytest.mark.parametrize(("access", "told"), [("shared", True), ("login", False), ("visitor", False)])
+async def test_a_command_names_files_of_the_machine(tmp_path: Path, access: str, told: bool) -> None:
+    rig = Rig(tmp_path, access=access)
+    await rig.act("evaluate-open", rig.shelf.keep(evaluation()))
+    assert "Evaluation: bikes, bells" in rig.shown(rig.tab.head)
+    assert ("/home/ada" in rig.shown(rig.tab.head)) is told
     rig.startup.parts.close()
