@@ -6,6 +6,7 @@ language model. One `Parts` belongs to one process.
 
 import platform
 from collections.abc import Callable, Sequence
+from contextlib import ExitStack
 from dataclasses import replace
 from functools import cached_property
 from importlib.metadata import version
@@ -63,6 +64,10 @@ PIPELINES: dict[PipelineName, Callable[[Tools], Pipeline]] = {
     "multihop": MultiHopPipeline,
 }
 _DAY_S = 86_400.0
+_CLOSED = (
+    *("trials", "live_export", "jobs", "reindexing", "reading", "drafter", "verifier", "worker"),
+    "store",  # last: who embeds for it at this moment holds it until the worker is gone
+)
 PACKAGES = ("gradio", "transformers", "torch", "sentence-transformers", "chromadb", "plotly")
 
 
@@ -343,22 +348,15 @@ class Parts:
         }
 
     def close(self) -> None:
-        """Let go of the store's lock and of the threads, of those parts that were made."""
+        """Let go of the store's lock and of the threads, of those parts that were made.
+
+        A part that cannot be closed keeps no other from it; its error is raised at the end.
+        """
         made = self.__dict__
-        # the store last: who embeds for it at this moment holds it until the worker is gone
-        for name in (
-            "trials",
-            "live_export",
-            "jobs",
-            "reindexing",
-            "reading",
-            "drafter",
-            "verifier",
-            "worker",
-            "store",
-        ):
-            if name in made and hasattr(made[name], "close"):
-                made[name].close()
+        with ExitStack() as closing:
+            for name in reversed(_CLOSED):
+                if name in made and hasattr(made[name], "close"):
+                    closing.callback(made[name].close)
 
     def _device(self) -> str:
         """Where the models are; threads count only for those of this process."""

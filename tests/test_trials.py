@@ -2,8 +2,10 @@
 
 import asyncio
 import time
-from collections.abc import AsyncGenerator, Callable, Iterator, Sequence
+from collections.abc import AsyncGenerator, Callable, Iterator, Mapping, Sequence
 from contextlib import aclosing
+from dataclasses import dataclass
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 
@@ -144,6 +146,46 @@ def test_a_trial_that_is_stopped_at_once_leaves_nothing(
     trial = ended(trials)
     assert (trial.stage, trial.report, trial.done) == ("stopped", "", 0)
     assert Shelf(tmp_path).kept() == ()
+
+
+def test_a_trial_is_stopped_while_its_report_is_put_on_the_shelf(host: Parts, tmp_path: Path) -> None:
+    """Its loop is closed by then, which raised in whoever stopped it or closed the program."""
+    meanwhile: list[bool] = []
+
+    class Slow(Shelf):
+        def keep(self, report: Mapping[str, Any], *, owner: str = "", now: datetime | None = None) -> str:
+            meanwhile.append(trials.stop())
+            return super().keep(report, owner=owner, now=now)
+
+    trials = Trials(host, Slow(tmp_path))
+    trials.start(wanted("standard"))
+    trial = ended(trials)
+    assert (trial.stage, trial.done, trial.error) == ("done", 3, "")
+    assert trial.report
+    assert meanwhile == [True]
+    trials.close()
+
+
+def test_a_part_that_cannot_be_closed_keeps_no_other_from_it(tmp_path: Path) -> None:
+    """The lock of the store would be held, and the threads would go on."""
+    closed: list[str] = []
+
+    @dataclass
+    class Closing:
+        name: str
+        broken: bool = False
+
+        def close(self) -> None:
+            closed.append(self.name)
+            if self.broken:
+                raise RuntimeError(self.name)
+
+    parts = Parts(load_settings({}, home=tmp_path))
+    made = (Closing("trials", broken=True), Closing("jobs"), Closing("worker", broken=True), Closing("store"))
+    parts.__dict__.update({one.name: one for one in made})
+    with pytest.raises(RuntimeError, match="worker"):
+        parts.close()
+    assert closed == ["trials", "jobs", "worker", "store"]
 
 
 def test_nobody_stops_somebody_elses(trials: Trials, model: GatedModel) -> None:

@@ -102,7 +102,6 @@ class Trials:
                 total=len(plan.questions) * len(plan.systems),
             )
             self._trial = trial
-            self._loop = self._task = None
             self._thread = threading.Thread(
                 target=self._work, args=(plan, owner), name="specrag-trial", daemon=True
             )
@@ -176,9 +175,13 @@ class Trials:
         with self._lock:
             self._loop, self._task = asyncio.get_running_loop(), asyncio.current_task()
             stopped = self._trial is not None and self._trial.stage == "stopping"
-        if stopped:  # before there was anything to cancel
-            raise asyncio.CancelledError
-        return await evaluate(parts, plan, folder, tell=self._heard)
+        try:
+            if stopped:  # before there was anything to cancel
+                raise asyncio.CancelledError
+            return await evaluate(parts, plan, folder, tell=self._heard)
+        finally:  # who stops it from now on finds nothing to cancel, and no loop that is closed
+            with self._lock:
+                self._loop = self._task = None
 
     def _heard(self, state: Progress) -> None:
         self._change(done=state.done, failed=state.failed, left_s=state.left_s, begun=True)
