@@ -19,7 +19,7 @@ from specrag.evaluation.shelf import Shelf
 from specrag.evaluation.trials import Trial, Trials, Wanted
 from specrag.library.visitors import Visitor
 from specrag.models.base import Conversation, Line, Output
-from specrag.models.scripted import ScriptedModel
+from specrag.models.scripted import ScriptedModel, Written
 from specrag.turnstile import Turnstile
 from specrag.ui.endpoints import evaluations
 from tests.evaluation_rig import DATA, write
@@ -30,11 +30,18 @@ PATIENCE_S = 30.0
 
 
 class GatedModel(ScriptedModel):
-    """Writes as often as it is let: `left` times, or always if None."""
+    """Writes as often as it is let, `left` times or always if None; the first `fails` answers fail."""
 
     def __init__(self) -> None:
-        super().__init__(write, judge=lambda text: 0.2 if "onions" in text else 0.9)
+        super().__init__(self._written, judge=lambda text: 0.2 if "onions" in text else 0.9)
         self.left: int | None = None
+        self.fails = 0
+
+    def _written(self, text: str) -> Written:
+        if self.fails and "Question:" in text:
+            self.fails -= 1
+            raise MemoryError("the model is out of memory")
+        return write(text)
 
     async def generate(
         self, conversations: Sequence[Conversation], lines: Sequence[Line]
@@ -135,6 +142,21 @@ def test_a_trial_that_is_stopped_reports_what_it_has(
     model.left = None
     trials.start(wanted("standard"))
     assert ended(trials).stage == "done"
+
+
+def test_what_failed_is_in_the_report_of_a_trial_that_is_stopped(
+    trials: Trials, model: GatedModel, tmp_path: Path
+) -> None:
+    """Without it the report is of the runs that went well, and better than the pipeline is."""
+    model.fails, model.left = 1, 3  # warming up, and two runs
+    trials.start(wanted("standard"))
+    until(lambda: trials.newest is not None and trials.newest.done == 2)
+    trials.stop()
+    trial = ended(trials)
+    assert (trial.stage, trial.done, trial.failed) == ("stopped", 2, 1), trial.error
+    told = Shelf(tmp_path).load(trial.report)["pipelines"]["standard"]
+    assert (told["n"], told["metrics"]["score"]) == (2, 0.5)
+    assert [one["error"] for one in told["failed"]] == ["the model is out of memory"]
 
 
 def test_a_trial_that_is_stopped_at_once_leaves_nothing(
