@@ -1,5 +1,6 @@
 """What the Evaluate tab answers, called as a browser can be made to call it."""
 
+import asyncio
 import json
 from collections.abc import AsyncIterator, Awaitable
 from pathlib import Path
@@ -12,8 +13,10 @@ import pytest
 from specrag.build import Parts
 from specrag.config import load_settings
 from specrag.evaluation.shelf import Shelf
+from specrag.evaluation.trials import Trial, Trials, Wanted
 from specrag.models.scripted import ScriptedModel
 from specrag.startup import Startup, StartupState
+from specrag.turnstile import Turnstile
 from specrag.ui.tabs import evaluate
 from specrag.ui.tabs.evaluate_events import FILE, Events
 from specrag.ui.who import COOKIE
@@ -160,6 +163,59 @@ async def test_an_evaluation_is_followed_to_its_report(rig: Rig, tmp_path: Path)
     assert rig.shown(rig.tab.progress) == ""
     assert rig.page[rig.tab.go]["interactive"] is True
     assert rig.page[rig.tab.shown] == rig.shelf.kept()[0].name
+
+
+class Quick(Trials):
+    """Trials that have ended when whoever started one hears of it."""
+
+    def start(self, wanted: Wanted, *, owner: str = "") -> Trial:
+        trial = super().start(wanted, owner=owner)
+        assert self._thread is not None
+        self._thread.join()
+        return trial
+
+
+async def test_an_evaluation_that_ends_at_once_is_told(rig: Rig, tmp_path: Path) -> None:
+    """The page said nothing at all, as if the button were dead."""
+    parts = rig.startup.parts
+    parts.__dict__["trials"] = Quick(parts, rig.shelf)
+    await rig.do(rig.events.run(request(), FILE, questions(tmp_path), ["standard"], 5))
+    assert "The evaluation is done" in rig.shown(rig.tab.status)
+    assert "Evaluation: bikes" in rig.shown(rig.tab.head)
+    (tmp_path / "reports").rename(tmp_path / "before")
+    (tmp_path / "reports").write_text("a file")
+    await rig.do(rig.events.run(request(), FILE, questions(tmp_path), ["standard"], 5))
+    assert "The evaluation failed" in rig.shown(rig.tab.status)
+    assert "cannot be kept" in rig.shown(rig.tab.message)
+
+
+async def test_the_end_is_told_to_a_page_that_looked_away(rig: Rig, tmp_path: Path) -> None:
+    """Its button stayed disabled for ever; and a page that waited for nothing is told of no end."""
+    rig.startup.parts.__dict__["turnstile"] = turnstile = Turnstile(1)
+    async with turnstile.place():
+        following = rig.events.run(request(), FILE, questions(tmp_path), ["standard"], 5)
+        while rig.page.get(rig.tab.go, {}).get("interactive") is not False:
+            rig.page |= await anext(following)
+        await following.aclose()
+    trials = rig.startup.parts.trials
+    assert trials._thread is not None
+    await asyncio.to_thread(trials._thread.join)
+    other = [update async for update in rig.events.load(request("s2"))]
+    assert other == [{rig.tab.progress: "", rig.tab.go: gr.update(interactive=True)}]
+    for _ in range(2):
+        await rig.do(rig.events.look(request(), "uploaded"))
+        assert "The evaluation is done" in rig.shown(rig.tab.status)
+        assert "Evaluation: bikes" in rig.shown(rig.tab.head)
+        assert rig.page[rig.tab.go]["interactive"] is True
+        assert rig.shown(rig.tab.progress) == ""
+    assert await anext(rig.events.load(request())) == other[0]
+
+
+def questions(folder: Path) -> str:
+    """A file of one question, as it was uploaded."""
+    path = folder / "bikes.jsonl"
+    path.write_text(json.dumps(QUESTION))
+    return str(path)
 
 
 @pytest.mark.parametrize(

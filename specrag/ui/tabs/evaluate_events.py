@@ -47,8 +47,11 @@ class Events:
         self._tab = tab
         self._shelf = Shelf(startup.settings.home)
         self._turns = itertools.count(1)
-        self._latest: OrderedDict[str, int] = OrderedDict()
-        """What each open page follows; whatever it followed before ends by itself."""
+        self._latest: OrderedDict[str, tuple[int, bool]] = OrderedDict()
+        """What each open page follows, and whether it waits for an end that it was not told of.
+
+        Whatever it followed before ends by itself.
+        """
 
     @property
     def outputs(self) -> list[Any]:
@@ -87,7 +90,7 @@ class Events:
             yield {tab.message: notice("error", str(error)), tab.status: cards.status_line(str(error))}
             return
         yield {tab.file: None, tab.message: ""}
-        async with aclosing(self._follow(request)) as updates:
+        async with aclosing(self._follow(request, started=True)) as updates:
             async for update in updates:
                 yield update
 
@@ -144,32 +147,38 @@ class Events:
             if path is not None:
                 path.unlink(missing_ok=True)
 
-    async def _follow(self, request: gr.Request) -> AsyncGenerator[Updates]:
-        """Updates until the evaluation that is under way has ended, then its report."""
+    async def _follow(self, request: gr.Request, *, started: bool = False) -> AsyncGenerator[Updates]:
+        """Updates until the evaluation that is under way has ended, then its report.
+
+        The end of one that has ended already is told if this page was waiting for it, or has `started` it.
+        """
         tab, owner = self._tab, self._owner(request)
         session, turn = str(request.session_hash), next(self._turns)
-        self._remember(session, turn)
+        waits = started or self._latest.get(session, (0, False))[1]
+        self._remember(session, turn, waits=waits)
         sent: Updates = {}
-        begun = self._trials.newest if self._trials else None
-        if begun is None or begun.ended:
-            yield {tab.status: gr.skip()}  # gradio needs something to send
-            return
         while (trial := self._trials.newest if self._trials else None) is not None:
-            if self._latest.get(session) != turn:
+            if self._latest.get(session, (0, False))[0] != turn:
                 return
+            if trial.ended and not waits:
+                yield {tab.progress: "", tab.go: gr.update(interactive=True)}
+                return
+            waits = not trial.ended
+            self._remember(session, turn, waits=waits)
             now = self._shown(trial, owner)
             news = {key: value for key, value in now.items() if sent.get(key) != value}
             yield news or {tab.status: gr.skip()}
             sent |= now
-            if trial.ended or trial.number != begun.number:
+            if trial.ended:
                 break
             await asyncio.sleep(TICK_S)
-        if trial is None or trial.owner != owner:
-            return
-        if trial.report:
-            yield await self._opened(request, trial.report)
-        if trial.error:
-            yield {tab.message: notice("error", trial.error)}
+        if trial is None:
+            yield {tab.status: gr.skip()}  # gradio needs something to send
+        elif trial.owner == owner:
+            if trial.report:
+                yield await self._opened(request, trial.report)
+            if trial.error:
+                yield {tab.message: notice("error", trial.error)}
 
     def _shown(self, trial: Trial, owner: str) -> Updates:
         tab, mine = self._tab, trial.owner == owner
@@ -211,8 +220,8 @@ class Events:
         said = f"{path.name} is saved by your browser."
         return {tab.saved: str(path), tab.saving: uuid.uuid4().hex, tab.message: notice("success", said)}
 
-    def _remember(self, session: str, turn: int) -> None:
-        self._latest[session] = turn
+    def _remember(self, session: str, turn: int, *, waits: bool) -> None:
+        self._latest[session] = turn, waits
         self._latest.move_to_end(session)
         while len(self._latest) > _PAGES:
             self._latest.popitem(last=False)
