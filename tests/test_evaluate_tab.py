@@ -237,6 +237,22 @@ async def test_what_cannot_be_evaluated_is_one_sentence(
     await rig.do(rig.events.run(request(), FILE, str(path) if text else None, chosen, 5))
     assert says in rig.shown(rig.tab.message)
     assert not path.exists()
+    assert rig.page[rig.tab.file] is None, "the page goes on to show a file that is deleted"
+
+
+async def test_a_file_that_is_gone_is_one_sentence(rig: Rig, tmp_path: Path) -> None:
+    """It was chosen on this page and used up on another, or gradio has cleared its cache."""
+    await rig.do(rig.events.run(request(), FILE, str(tmp_path / "gone.jsonl"), ["standard"], 5))
+    assert "gone.jsonl cannot be read: No such file" in rig.shown(rig.tab.message)
+    assert rig.page[rig.tab.file] is None
+
+
+async def test_a_file_that_was_not_used_is_deleted_as_well(rig: Rig, tmp_path: Path) -> None:
+    """The page forgets it when the evaluation of the sample begins, so nobody would delete it later."""
+    sent = questions(tmp_path)
+    await rig.do(rig.events.run(request(), "sample", sent, [], 5))
+    assert not (tmp_path / "bikes.jsonl").exists()
+    assert rig.page[rig.tab.file] is None
 
 
 async def test_before_the_start_nothing_is_evaluated(rig: Rig, tmp_path: Path) -> None:

@@ -38,8 +38,8 @@ def start(parts: Parts, who: Visitor, path: Path | None, pipelines: Sequence[obj
     """Evaluate the questions of a file, or without one those of the sample collection.
 
     Raises:
-        UsageError: it may not be started here, or the file is too large.
-        EvaluationError: the file is no file of questions.
+        UsageError: it may not be started here, or as `Trials.start`.
+        EvaluationError: the file is no file of questions, or too large.
     """
     if not allowed(parts.settings):
         raise UsageError(NOT_HERE)
@@ -48,11 +48,8 @@ def start(parts: Parts, who: Visitor, path: Path | None, pipelines: Sequence[obj
             dataset=sample_questions(parts.store), pipelines=pipelines, limit=limit, corpus="open"
         )
     else:
-        if path.stat().st_size > MOST_BYTES:
-            raise UsageError(
-                f"{path.name} is larger than {MOST_BYTES >> 20} MiB; use `specrag eval` for large sets."
-            )
-        wanted = Wanted(dataset=read_questions(path), pipelines=pipelines, limit=limit)
+        dataset = read_questions(path, most=MOST_BYTES, instead="use `specrag eval` for large sets")
+        wanted = Wanted(dataset=dataset, pipelines=pipelines, limit=limit)
     return parts.trials.start(wanted, owner=owner_of(who))
 
 

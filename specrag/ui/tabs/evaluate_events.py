@@ -87,7 +87,8 @@ class Events:
         try:
             await asyncio.to_thread(self._start, request, source, file, chosen, limit)
         except SpecragError as error:
-            yield {tab.message: notice("error", str(error)), tab.status: cards.status_line(str(error))}
+            said = notice("error", str(error))
+            yield {tab.file: None, tab.message: said, tab.status: cards.status_line(str(error))}
             return
         yield {tab.file: None, tab.message: ""}
         async with aclosing(self._follow(request, started=True)) as updates:
@@ -134,7 +135,8 @@ class Events:
     def _start(
         self, request: gr.Request, source: object, file: object, chosen: object, limit: object
     ) -> None:
-        path = Path(file) if source == FILE and isinstance(file, str) else None
+        sent = Path(file) if isinstance(file, str) else None
+        path = sent if source == FILE else None
         try:
             if not self._startup.state.ready:
                 raise UsageError("The program is still starting; evaluate again in a moment.")
@@ -144,8 +146,8 @@ class Events:
             who = visitor_of(request, self._startup.settings)
             evaluating.start(self._startup.parts, who, path, chosen if isinstance(chosen, list) else (), most)
         finally:
-            if path is not None:
-                path.unlink(missing_ok=True)
+            if sent is not None:  # anybody could fetch it by its address
+                sent.unlink(missing_ok=True)
 
     async def _follow(self, request: gr.Request, *, started: bool = False) -> AsyncGenerator[Updates]:
         """Updates until the evaluation that is under way has ended, then its report.
