@@ -55,6 +55,7 @@ from specrag.types import ModelInfo, PipelineName, Role
 from specrag.viewer import Viewer
 
 if TYPE_CHECKING:
+    from specrag.evaluation.shelf import Shelf
     from specrag.evaluation.trials import Trials
 
 PIPELINES: dict[PipelineName, Callable[[Tools], Pipeline]] = {
@@ -189,11 +190,13 @@ class Parts:
             store=self.store,
             embedder=self.embedder,
             bm25=self.bm25,
-            reranker=self._reranker(),
+            reranker=self.reranker,
             settings=self.settings,
         )
 
-    def _reranker(self) -> Reranker | None:
+    @cached_property
+    def reranker(self) -> Reranker | None:
+        """What orders the candidates once more, if the settings name one."""
         name = self.settings.reranker
         if not name:
             return None
@@ -317,12 +320,18 @@ class Parts:
         )
 
     @cached_property
+    def shelf(self) -> "Shelf":
+        """The kept reports."""
+        from specrag.evaluation.shelf import Shelf
+
+        return Shelf(self.settings.home)
+
+    @cached_property
     def trials(self) -> "Trials":
         """The small evaluations that the page starts."""
-        from specrag.evaluation.shelf import Shelf
         from specrag.evaluation.trials import Trials  # its parts are made from these
 
-        return Trials(self, Shelf(self.settings.home))
+        return Trials(self)
 
     def environment(
         self, *, drafter: LanguageModel | None = None, verifier: LanguageModel | None = None

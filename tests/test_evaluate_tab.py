@@ -12,7 +12,6 @@ import pytest
 
 from specrag.build import Parts
 from specrag.config import load_settings
-from specrag.evaluation.shelf import Shelf
 from specrag.evaluation.trials import Trial, Trials, Wanted
 from specrag.models.scripted import ScriptedModel
 from specrag.startup import Startup, StartupState
@@ -44,7 +43,7 @@ class Rig:
         self.startup.parts = Parts(settings, in_memory=True, drafter=model, verifier=model)
         self.startup.parts.__dict__["embedder"] = WordEmbedder()
         self.startup._set(StartupState(message="Ready", ready=True))
-        self.shelf = Shelf(home)
+        self.shelf = self.startup.parts.shelf
         with gr.Blocks(), gr.Tabs():
             self.tab = evaluate.build(self.startup)
         self.events = Events(self.startup, self.tab)
@@ -178,7 +177,7 @@ class Quick(Trials):
 async def test_an_evaluation_that_ends_at_once_is_told(rig: Rig, tmp_path: Path) -> None:
     """The page said nothing at all, as if the button were dead."""
     parts = rig.startup.parts
-    parts.__dict__["trials"] = Quick(parts, rig.shelf)
+    parts.__dict__["trials"] = Quick(parts)
     await rig.do(rig.events.run(request(), FILE, questions(tmp_path), ["standard"], 5))
     assert "The evaluation is done" in rig.shown(rig.tab.status)
     assert "Evaluation: bikes" in rig.shown(rig.tab.head)

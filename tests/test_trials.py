@@ -73,8 +73,8 @@ def host(tmp_path: Path, model: GatedModel) -> Iterator[Parts]:
 
 
 @pytest.fixture
-def trials(host: Parts, tmp_path: Path) -> Iterator[Trials]:
-    made = Trials(host, Shelf(tmp_path))
+def trials(host: Parts) -> Iterator[Trials]:
+    made = Trials(host)
     yield made
     made.close()
 
@@ -179,7 +179,8 @@ def test_a_trial_is_stopped_while_its_report_is_put_on_the_shelf(host: Parts, tm
             meanwhile.append(trials.stop())
             return super().keep(report, owner=owner, now=now)
 
-    trials = Trials(host, Slow(tmp_path))
+    host.__dict__["shelf"] = Slow(tmp_path)
+    trials = Trials(host)
     trials.start(wanted("standard"))
     trial = ended(trials)
     assert (trial.stage, trial.done, trial.error) == ("done", 3, "")
@@ -265,7 +266,7 @@ def test_strangers_start_nothing(tmp_path: Path, model: GatedModel) -> None:
         evaluations.evaluate(parts, who)
     assert evaluations.stop_evaluation(parts, who) is False
     assert evaluations.evaluation(parts, who) == {}
-    name = parts.trials.shelf.keep(evaluation())
+    name = parts.shelf.keep(evaluation())
     assert [one["name"] for one in evaluations.reports(parts, who)] == [name]
     assert evaluations.report(parts, who, name)["command"] == ""
     parts.close()
@@ -287,7 +288,7 @@ def test_a_program_sees_its_own_evaluation(host: Parts, trials: Trials) -> None:
 def test_a_shelf_that_cannot_be_written_is_told(host: Parts, tmp_path: Path) -> None:
     """Without its end, the page would wait for ever and no other evaluation could begin."""
     (tmp_path / "reports").write_text("a file")
-    trials = Trials(host, Shelf(tmp_path))
+    trials = Trials(host)
     trials.start(wanted("standard"))
     trial = ended(trials)
     assert trial.stage == "failed"

@@ -22,7 +22,6 @@ from specrag.evaluation.guest import GuestParts
 from specrag.evaluation.plan import Plan
 from specrag.evaluation.questions import Dataset
 from specrag.evaluation.runner import Progress
-from specrag.evaluation.shelf import Shelf
 from specrag.evaluation.systems import METHODS, system_of
 
 _log = logging.getLogger(__name__)
@@ -70,9 +69,8 @@ class Trial:
 class Trials:
     """The evaluations that the page has started. Methods may be called from any thread."""
 
-    def __init__(self, host: Parts, shelf: Shelf) -> None:
+    def __init__(self, host: Parts) -> None:
         self._host = host
-        self.shelf = shelf
         self._lock = threading.Lock()
         self._trial: Trial | None = None
         self._thread: threading.Thread | None = None
@@ -151,7 +149,7 @@ class Trials:
             with tempfile.TemporaryDirectory(prefix="specrag-trial-", ignore_cleanup_errors=True) as made:
                 stage, report = self._evaluated(plan, Path(made))
             if report is not None:
-                name = self.shelf.keep(report, owner=owner)
+                name = self._host.shelf.keep(report, owner=owner)
         except SpecragError as told:
             error = str(told)
         except Exception:  # noqa: BLE001 - a bug must not leave a trial that never ends

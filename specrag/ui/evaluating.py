@@ -30,7 +30,7 @@ def report_of(parts: Parts, who: Visitor, name: str) -> Report:
     Raises:
         EvaluationError: there is no such report of theirs.
     """
-    found = parts.trials.shelf.load(name, owner_of(who))
+    found = parts.shelf.load(name, owner_of(who))
     return found if parts.settings.access == "shared" else {**found, "command": ""}
 
 

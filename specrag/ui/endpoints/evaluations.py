@@ -16,7 +16,7 @@ def reports(parts: Parts, who: Visitor) -> list[dict[str, Any]]:
 
     Example: `Client(url).predict(api_name="/reports")[0]["name"]`.
     """
-    return [asdict(one) for one in parts.trials.shelf.kept(evaluating.owner_of(who))]
+    return [asdict(one) for one in parts.shelf.kept(evaluating.owner_of(who))]
 
 
 def report(parts: Parts, who: Visitor, name: str) -> dict[str, Any]:

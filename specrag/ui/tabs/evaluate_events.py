@@ -17,7 +17,6 @@ import gradio as gr
 
 from specrag.errors import SpecragError, UsageError
 from specrag.evaluation.reading import Report
-from specrag.evaluation.shelf import Shelf
 from specrag.evaluation.trials import MOST_QUESTIONS, Trial, Trials
 from specrag.startup import Startup
 from specrag.ui import evaluate_cards as cards
@@ -45,7 +44,6 @@ class Events:
     def __init__(self, startup: Startup, tab: "EvaluateTab") -> None:
         self._startup = startup
         self._tab = tab
-        self._shelf = Shelf(startup.settings.home)
         self._turns = itertools.count(1)
         self._latest: OrderedDict[str, tuple[int, bool]] = OrderedDict()
         """What each open page follows, and whether it waits for an end that it was not told of.
@@ -69,7 +67,7 @@ class Events:
 
     async def look(self, request: gr.Request, shown: object) -> AsyncGenerator[Updates]:
         """The tab was opened: the newest report, unless one is on the page, and what is under way."""
-        kept = await asyncio.to_thread(self._shelf.kept, self._owner(request))
+        kept = await asyncio.to_thread(self._startup.parts.shelf.kept, self._owner(request))
         name = shown if isinstance(shown, str) and shown else ""
         if name or not kept or not self._startup.state.ready:
             yield {self._tab.kept: cards.kept(kept, name)}
@@ -129,7 +127,9 @@ class Events:
             tab.message: said,
             tab.shown: _UPLOADED,
             tab.upload: None,  # or gradio does not tell of the same file a second time
-            tab.kept: cards.kept(await asyncio.to_thread(self._shelf.kept, self._owner(request)), ""),
+            tab.kept: cards.kept(
+                await asyncio.to_thread(self._startup.parts.shelf.kept, self._owner(request)), ""
+            ),
         }
 
     def _start(
@@ -192,7 +192,7 @@ class Events:
 
     async def _opened(self, request: gr.Request, name: str, *, focus: bool = True) -> Updates:
         tab, owner = self._tab, self._owner(request)
-        kept = await asyncio.to_thread(self._shelf.kept, owner)
+        kept = await asyncio.to_thread(self._startup.parts.shelf.kept, owner)
         try:
             report = await asyncio.to_thread(self._report, request, name)
         except SpecragError as error:
