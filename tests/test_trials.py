@@ -6,6 +6,7 @@ from collections.abc import AsyncGenerator, Callable, Iterator, Mapping, Sequenc
 from contextlib import aclosing
 from dataclasses import dataclass
 from datetime import datetime
+from math import inf, nan
 from pathlib import Path
 from typing import Any
 
@@ -176,17 +177,17 @@ def test_a_trial_is_stopped_while_its_report_is_put_on_the_shelf(host: Parts, tm
 
     class Slow(Shelf):
         def keep(self, report: Mapping[str, Any], *, owner: str = "", now: datetime | None = None) -> str:
-            meanwhile.append(trials.stop())
+            meanwhile.append(page.stop())
             return super().keep(report, owner=owner, now=now)
 
     host.__dict__["shelf"] = Slow(tmp_path)
-    trials = Trials(host)
-    trials.start(wanted("standard"))
-    trial = ended(trials)
+    page = Trials(host)
+    page.start(wanted("standard"))
+    trial = ended(page)
     assert (trial.stage, trial.done, trial.error) == ("done", 3, "")
     assert trial.report
     assert meanwhile == [True]
-    trials.close()
+    page.close()
 
 
 def test_a_part_that_cannot_be_closed_keeps_no_other_from_it(tmp_path: Path) -> None:
@@ -249,12 +250,27 @@ def test_it_uses_the_models_of_the_page_and_leaves_them(host: Parts, trials: Tri
 
 
 @pytest.mark.parametrize(
-    ("pipelines", "says"), [(("magic",), "no pipeline “magic”"), (([],), "no pipeline"), ((), "at least one")]
+    ("pipelines", "says"),
+    [
+        (("magic",), "no pipeline “magic”"),
+        (("standard", "speculative:drafts=2"), "no pipeline “speculative:drafts=2”"),
+        (([],), "no pipeline"),
+        ((), "at least one"),
+    ],
 )
 def test_a_wrong_choice_is_refused(trials: Trials, pipelines: tuple[object, ...], says: str) -> None:
-    with pytest.raises(UsageError, match=says):
+    with pytest.raises(UsageError, match=f"{says}.*; choose among standard, drafter" if pipelines else says):
         trials.start(Wanted(dataset=DATA, pipelines=pipelines, limit=3))
     assert trials.newest is None
+
+
+@pytest.mark.parametrize(
+    ("limit", "asked"),
+    [(2, 2), (2.0, 2), (0, 1), (-5, 1), (10**9, 3), (inf, 3), (nan, 1), ("7", 1), (None, 1)],
+)
+def test_a_limit_from_anywhere_is_brought_within_bounds(trials: Trials, limit: object, asked: int) -> None:
+    """A browser can be made to send anything; of three questions no more than three are asked."""
+    assert trials.start(Wanted(dataset=DATA, pipelines=["standard"], limit=limit)).total == asked
 
 
 def test_strangers_start_nothing(tmp_path: Path, model: GatedModel) -> None:

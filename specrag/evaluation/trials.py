@@ -22,7 +22,7 @@ from specrag.evaluation.guest import GuestParts
 from specrag.evaluation.plan import Plan
 from specrag.evaluation.questions import Dataset
 from specrag.evaluation.runner import Progress
-from specrag.evaluation.systems import METHODS, system_of
+from specrag.evaluation.systems import METHODS, method_of, system_of
 
 _log = logging.getLogger(__name__)
 
@@ -39,7 +39,8 @@ class Wanted:
 
     dataset: Dataset
     pipelines: Sequence[object]
-    limit: int
+    limit: object
+    """Questions at most, from anywhere: `Trials` takes the nearest number that it allows."""
     corpus: CorpusName = "given"
 
 
@@ -125,19 +126,14 @@ class Trials:
             self._thread.join(timeout)
 
     def _plan(self, wanted: Wanted) -> Plan:
-        chosen = [one for one in METHODS if one in wanted.pipelines]
-        unknown = next((one for one in wanted.pipelines if one not in METHODS), None)
-        if unknown is not None:
-            raise UsageError(
-                f"There is no pipeline “{str(unknown)[:40]}”; choose among {', '.join(METHODS)}."
-            )
+        chosen = {method_of(one) for one in wanted.pipelines}
         if not chosen:
             raise UsageError("Choose at least one pipeline to evaluate.")
         return Plan(
             datasets=(wanted.dataset,),
-            systems=tuple(map(system_of, chosen)),
+            systems=tuple(system_of(one) for one in METHODS if one in chosen),
             settings=self._host.settings,
-            limit=max(1, min(wanted.limit, MOST_QUESTIONS)),
+            limit=_within(wanted.limit),
             corpus=wanted.corpus,
         )
 
@@ -191,3 +187,9 @@ class Trials:
             if begun and stage == "starting":
                 values["stage"] = "running"
             self._trial = replace(self._trial, **values)
+
+
+def _within(limit: object) -> int:
+    """The nearest limit that is allowed; what is no number counts as 0."""
+    number = limit if isinstance(limit, int | float) else 0
+    return int(max(1, min(number, MOST_QUESTIONS)))  # in this order NaN gives 1

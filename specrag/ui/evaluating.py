@@ -34,7 +34,7 @@ def report_of(parts: Parts, who: Visitor, name: str) -> Report:
     return found if parts.settings.access == "shared" else {**found, "command": ""}
 
 
-def start(parts: Parts, who: Visitor, path: Path | None, pipelines: Sequence[object], limit: int) -> Trial:
+def start(parts: Parts, who: Visitor, path: Path | None, pipelines: Sequence[object], limit: object) -> Trial:
     """Evaluate the questions of a file, or without one those of the sample collection.
 
     Raises:

@@ -5,7 +5,7 @@ from typing import Any, Final
 
 from specrag.build import Parts
 from specrag.evaluation.systems import Method
-from specrag.evaluation.trials import MOST_QUESTIONS, Trial
+from specrag.evaluation.trials import Trial
 from specrag.library.visitors import Visitor
 from specrag.ui import evaluating
 from specrag.ui.endpoints.documents import uploaded
@@ -40,8 +40,7 @@ def evaluate(
     """
     path = None if file is None else uploaded(file)
     try:
-        most = max(1, min(limit, MOST_QUESTIONS))
-        return _told(evaluating.start(parts, who, path, pipelines or ("standard", "speculative"), most))
+        return _told(evaluating.start(parts, who, path, pipelines or ("standard", "speculative"), limit))
     finally:
         if path is not None:
             path.unlink(missing_ok=True)

@@ -17,7 +17,7 @@ import gradio as gr
 
 from specrag.errors import SpecragError, UsageError
 from specrag.evaluation.reading import Report
-from specrag.evaluation.trials import MOST_QUESTIONS, Trial, Trials
+from specrag.evaluation.trials import Trial, Trials
 from specrag.startup import Startup
 from specrag.ui import evaluate_cards as cards
 from specrag.ui import evaluating
@@ -142,9 +142,10 @@ class Events:
                 raise UsageError("The program is still starting; evaluate again in a moment.")
             if source == FILE and path is None:
                 raise UsageError("Choose a file of questions first.")
-            most = int(limit) if isinstance(limit, int | float) and 1 <= limit <= MOST_QUESTIONS else 1
             who = visitor_of(request, self._startup.settings)
-            evaluating.start(self._startup.parts, who, path, chosen if isinstance(chosen, list) else (), most)
+            evaluating.start(
+                self._startup.parts, who, path, chosen if isinstance(chosen, list) else (), limit
+            )
         finally:
             if sent is not None:  # anybody could fetch it by its address
                 sent.unlink(missing_ok=True)
