@@ -210,6 +210,25 @@ async def test_the_end_is_told_to_a_page_that_looked_away(rig: Rig, tmp_path: Pa
     assert await anext(rig.events.load(request())) == other[0]
 
 
+async def test_an_old_page_stops_no_newer_evaluation(rig: Rig, tmp_path: Path) -> None:
+    """On a shared page all are nobody's in particular, and the one on an old page may be over."""
+    rig.startup.parts.__dict__["turnstile"] = turnstile = Turnstile(1)
+    await rig.do(rig.events.run(request(), FILE, questions(tmp_path), ["standard"], 5))
+    async with turnstile.place():
+        following = rig.events.run(request("s2"), FILE, questions(tmp_path), ["standard"], 5)
+        while 'data-sr-id="2"' not in rig.shown(rig.tab.progress):
+            rig.page |= await anext(following)
+        for old in ("1", "", "\u00b2", "-2", "9" * 200):
+            await rig.act("evaluate-stop", old)
+            newest = rig.startup.parts.trials.newest
+            assert newest is not None
+            assert newest.stage != "stopping", old
+        await rig.act("evaluate-stop", "2")
+        assert "is being stopped" in rig.shown(rig.tab.status)
+        await rig.do(following)
+    assert "The evaluation was stopped" in rig.shown(rig.tab.status)
+
+
 def questions(folder: Path) -> str:
     """A file of one question, as it was uploaded."""
     path = folder / "bikes.jsonl"

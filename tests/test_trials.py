@@ -216,7 +216,9 @@ def test_nobody_stops_somebody_elses(trials: Trials, model: GatedModel) -> None:
     model.left = 0
     trials.start(wanted(), owner="user:ada")
     assert not trials.stop("user:bob")
-    assert trials.stop("user:ada")
+    assert not trials.stop("user:bob", number=1)
+    assert not trials.stop("user:ada", number=2)
+    assert trials.stop("user:ada", number=1)
     ended(trials)
 
 

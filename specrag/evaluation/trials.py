@@ -107,11 +107,14 @@ class Trials:
             self._thread.start()
         return trial
 
-    def stop(self, owner: str = "") -> bool:
-        """End theirs that is under way, with a report over what is finished; whether there was one."""
+    def stop(self, owner: str = "", *, number: int | None = None) -> bool:
+        """End theirs that is under way, with a report over what is finished; whether there was one.
+
+        With a `number` only that one: who saw it may not know that it has ended and another has begun.
+        """
         with self._lock:
             trial = self._trial
-            if trial is None or trial.ended or trial.owner != owner:
+            if trial is None or trial.ended or trial.owner != owner or number not in (None, trial.number):
                 return False
             self._trial = replace(trial, stage="stopping")
             if self._loop is not None and self._task is not None:

@@ -53,6 +53,6 @@ def start(parts: Parts, who: Visitor, path: Path | None, pipelines: Sequence[obj
     return parts.trials.start(wanted, owner=owner_of(who))
 
 
-def stop(parts: Parts, who: Visitor) -> bool:
-    """Stop the evaluation that is under way, if it is theirs; whether there was anything to stop."""
-    return allowed(parts.settings) and parts.trials.stop(owner_of(who))
+def stop(parts: Parts, who: Visitor, number: int | None = None) -> bool:
+    """Stop the evaluation that is under way, if it is theirs and has this number; whether there was one."""
+    return allowed(parts.settings) and parts.trials.stop(owner_of(who), number=number)

@@ -57,12 +57,14 @@ def evaluation(parts: Parts, who: Visitor) -> dict[str, Any]:
     return _told(trial) if trial is not None and trial.owner == evaluating.owner_of(who) else {}
 
 
-def stop_evaluation(parts: Parts, who: Visitor) -> bool:
+def stop_evaluation(parts: Parts, who: Visitor, number: int | None = None) -> bool:
     """Stop your evaluation; whether one was under way. Its report is of the runs that were finished.
 
     Example: `Client(url).predict(api_name="/stop_evaluation")`.
+
+    With the `number` of `/evaluate` only that one is stopped, and none that has begun since.
     """
-    return evaluating.stop(parts, who)
+    return evaluating.stop(parts, who, number)
 
 
 def _told(trial: Trial) -> dict[str, Any]:

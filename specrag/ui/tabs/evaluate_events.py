@@ -6,6 +6,7 @@ start an evaluation is asked each time, since a hidden form stops nobody.
 
 import asyncio
 import itertools
+import re
 import uuid
 from collections import OrderedDict
 from collections.abc import AsyncGenerator
@@ -93,10 +94,11 @@ class Events:
             async for update in updates:
                 yield update
 
-    def _stop(self, request: gr.Request) -> Updates:
-        """Stop the evaluation that is under way, if it is this visitor's; whoever follows it sees its end."""
+    def _stop(self, request: gr.Request, shown: str) -> Updates:
+        """Stop the evaluation of this number, if it is the visitor's; whoever follows it sees its end."""
         who = visitor_of(request, self._startup.settings)
-        if not (self._startup.state.ready and evaluating.stop(self._startup.parts, who)):
+        number = int(shown) if re.fullmatch(r"[0-9]{1,9}", shown) else 0
+        if not (self._startup.state.ready and evaluating.stop(self._startup.parts, who, number)):
             return {self._tab.status: gr.skip()}
         return {self._tab.status: cards.status_line("The evaluation is being stopped.")}
 
@@ -109,8 +111,8 @@ class Events:
                 return {**opened, self._tab.status: cards.status_line("")}  # it tells of the one before
             case "evaluate-save" if act:
                 return await asyncio.to_thread(self._save, request, act.id, act.value)
-            case "evaluate-stop":
-                return self._stop(request)
+            case "evaluate-stop" if act:
+                return self._stop(request, act.id)
             case _:
                 return {self._tab.status: gr.skip()}
 
