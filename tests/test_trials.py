@@ -1,60 +1,23 @@
-"""A small evaluation on the page: over the page's models, one at a time, stopped with what it has."""
+"""A small evaluation on the page: over the page's models, and one at a time."""
 
 import asyncio
-import time
-from collections.abc import AsyncGenerator, Callable, Iterator, Mapping, Sequence
-from contextlib import aclosing
-from dataclasses import dataclass
-from datetime import datetime
+from collections.abc import Iterator
 from math import inf, nan
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from specrag.build import Parts
 from specrag.config import load_settings
 from specrag.errors import UsageError
-from specrag.evaluation.questions import Dataset
 from specrag.evaluation.shelf import Shelf
-from specrag.evaluation.trials import Trial, Trials, Wanted
+from specrag.evaluation.trials import Trials, Wanted
 from specrag.library.visitors import Visitor
-from specrag.models.base import Conversation, Line, Output
-from specrag.models.scripted import ScriptedModel, Written
 from specrag.turnstile import Turnstile
 from specrag.ui.endpoints import evaluations
-from tests.evaluation_rig import DATA, write
+from tests.evaluation_rig import DATA
 from tests.report_samples import evaluation
-from tests.toys import WordEmbedder
-
-PATIENCE_S = 30.0
-
-
-class GatedModel(ScriptedModel):
-    """Writes as often as it is let, `left` times or always if None; the first `fails` answers fail."""
-
-    def __init__(self) -> None:
-        super().__init__(self._written, judge=lambda text: 0.2 if "onions" in text else 0.9)
-        self.left: int | None = None
-        self.fails = 0
-
-    def _written(self, text: str) -> Written:
-        if self.fails and "Question:" in text:
-            self.fails -= 1
-            raise MemoryError("the model is out of memory")
-        return write(text)
-
-    async def generate(
-        self, conversations: Sequence[Conversation], lines: Sequence[Line]
-    ) -> AsyncGenerator[tuple[int, Output]]:
-        """See `LanguageModel.generate`."""
-        while self.left == 0:  # noqa: ASYNC110 - set from another thread
-            await asyncio.sleep(0.01)
-        if self.left is not None:
-            self.left -= 1
-        async with aclosing(super().generate(conversations, lines)) as outputs:
-            async for output in outputs:
-                yield output
+from tests.trial_rig import GatedModel, ended, toy_host, until, wanted
 
 
 @pytest.fixture
@@ -64,13 +27,8 @@ def model() -> GatedModel:
 
 @pytest.fixture
 def host(tmp_path: Path, model: GatedModel) -> Iterator[Parts]:
-    """The parts of a page over toys."""
-    settings = load_settings({}, home=tmp_path)
-    parts = Parts(settings, in_memory=True, drafter=model, verifier=model)
-    parts.__dict__["embedder"] = WordEmbedder()
-    yield parts
-    model.left = None
-    parts.close()
+    with toy_host(tmp_path, model) as made:
+        yield made
 
 
 @pytest.fixture
@@ -78,25 +36,6 @@ def trials(host: Parts) -> Iterator[Trials]:
     made = Trials(host)
     yield made
     made.close()
-
-
-def wanted(*pipelines: object, data: Dataset = DATA, **more: Any) -> Wanted:
-    return Wanted(dataset=data, pipelines=pipelines or ("standard", "speculative"), limit=20, **more)
-
-
-def until(happened: Callable[[], bool]) -> None:
-    """Wait for something that another thread does."""
-    deadline = time.monotonic() + PATIENCE_S
-    while not happened():
-        assert time.monotonic() < deadline
-        time.sleep(0.01)
-
-
-def ended(trials: Trials) -> Trial:
-    """The newest one at its end."""
-    until(lambda: trials.newest is not None and trials.newest.ended)
-    assert trials.newest is not None
-    return trials.newest
 
 
 def test_a_trial_ends_with_a_report_on_the_shelf(trials: Trials, tmp_path: Path) -> None:
@@ -125,101 +64,6 @@ def test_one_at_a_time(trials: Trials, model: GatedModel) -> None:
     ended(trials)
     assert trials.start(wanted()).number == 2
     assert ended(trials).stage == "done"
-
-
-def test_a_trial_that_is_stopped_reports_what_it_has(
-    trials: Trials, model: GatedModel, tmp_path: Path
-) -> None:
-    """Minutes of work are not thrown away; and the next one can begin."""
-    model.left = 2  # warming up, and one run
-    trials.start(wanted("standard"))
-    until(lambda: trials.newest is not None and trials.newest.done == 1)
-    assert trials.stop()
-    trial = ended(trials)
-    assert (trial.stage, trial.done, trial.total) == ("stopped", 1, 3)
-    report = Shelf(tmp_path).load(trial.report)
-    assert (report["finished"], report["pipelines"]["standard"]["n"]) == (False, 1)
-    assert not trials.stop()
-    model.left = None
-    trials.start(wanted("standard"))
-    assert ended(trials).stage == "done"
-
-
-def test_what_failed_is_in_the_report_of_a_trial_that_is_stopped(
-    trials: Trials, model: GatedModel, tmp_path: Path
-) -> None:
-    """Without it the report is of the runs that went well, and better than the pipeline is."""
-    model.fails, model.left = 1, 3  # warming up, and two runs
-    trials.start(wanted("standard"))
-    until(lambda: trials.newest is not None and trials.newest.done == 2)
-    trials.stop()
-    trial = ended(trials)
-    assert (trial.stage, trial.done, trial.failed) == ("stopped", 2, 1), trial.error
-    told = Shelf(tmp_path).load(trial.report)["pipelines"]["standard"]
-    assert (told["n"], told["metrics"]["score"]) == (2, 0.5)
-    assert [one["error"] for one in told["failed"]] == ["the model is out of memory"]
-
-
-def test_a_trial_that_is_stopped_at_once_leaves_nothing(
-    trials: Trials, model: GatedModel, tmp_path: Path
-) -> None:
-    model.left = 0
-    trials.start(wanted())
-    assert trials.stop()
-    trial = ended(trials)
-    assert (trial.stage, trial.report, trial.done) == ("stopped", "", 0)
-    assert Shelf(tmp_path).kept() == ()
-
-
-def test_a_trial_is_stopped_while_its_report_is_put_on_the_shelf(host: Parts, tmp_path: Path) -> None:
-    """Its loop is closed by then, which raised in whoever stopped it or closed the program."""
-    meanwhile: list[bool] = []
-
-    class Slow(Shelf):
-        def keep(self, report: Mapping[str, Any], *, owner: str = "", now: datetime | None = None) -> str:
-            meanwhile.append(page.stop())
-            return super().keep(report, owner=owner, now=now)
-
-    host.__dict__["shelf"] = Slow(tmp_path)
-    page = Trials(host)
-    page.start(wanted("standard"))
-    trial = ended(page)
-    assert (trial.stage, trial.done, trial.error) == ("done", 3, "")
-    assert trial.report
-    assert meanwhile == [True]
-    page.close()
-
-
-def test_a_part_that_cannot_be_closed_keeps_no_other_from_it(tmp_path: Path) -> None:
-    """The lock of the store would be held, and the threads would go on."""
-    closed: list[str] = []
-
-    @dataclass
-    class Closing:
-        name: str
-        broken: bool = False
-
-        def close(self) -> None:
-            closed.append(self.name)
-            if self.broken:
-                raise RuntimeError(self.name)
-
-    parts = Parts(load_settings({}, home=tmp_path))
-    made = (Closing("trials", broken=True), Closing("jobs"), Closing("worker", broken=True), Closing("store"))
-    parts.__dict__.update({one.name: one for one in made})
-    with pytest.raises(RuntimeError, match="worker"):
-        parts.close()
-    assert closed == ["trials", "jobs", "worker", "store"]
-
-
-def test_nobody_stops_somebody_elses(trials: Trials, model: GatedModel) -> None:
-    model.left = 0
-    trials.start(wanted(), owner="user:ada")
-    assert not trials.stop("user:bob")
-    assert not trials.stop("user:bob", number=1)
-    assert not trials.stop("user:ada", number=2)
-    assert trials.stop("user:ada", number=1)
-    ended(trials)
 
 
 def test_the_report_is_its_owners(trials: Trials, tmp_path: Path) -> None:

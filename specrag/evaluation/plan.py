@@ -22,7 +22,7 @@ _REPORT: Final = frozenset({
     "outcome", "ranking", "reading", "shelf", "summary", "words",
 })  # fmt: skip
 """Files of the evaluation that look at finished runs only."""
-_PAGE: Final = frozenset({"guest", "sample_questions", "trials"})
+_PAGE: Final = frozenset({"guest", "sample_questions", "trial_folder", "trials"})
 """Those of evaluations on the page: each has a folder of its own, and no other goes on there."""
 
 

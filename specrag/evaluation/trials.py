@@ -6,7 +6,6 @@ whoever comes back sees how far it is. Its report goes on the shelf, also that o
 
 import asyncio
 import logging
-import tempfile
 import threading
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -23,6 +22,7 @@ from specrag.evaluation.plan import Plan
 from specrag.evaluation.questions import Dataset
 from specrag.evaluation.runner import Progress
 from specrag.evaluation.systems import METHODS, method_of, system_of
+from specrag.evaluation.trial_folder import sweep, trial_folder
 
 _log = logging.getLogger(__name__)
 
@@ -102,7 +102,7 @@ class Trials:
             )
             self._trial = trial
             self._thread = threading.Thread(
-                target=self._work, args=(plan, owner), name="specrag-trial", daemon=True
+                target=self._work, args=(plan, trial), name="specrag-trial", daemon=True
             )
             self._thread.start()
         return trial
@@ -140,15 +140,17 @@ class Trials:
             corpus=wanted.corpus,
         )
 
-    def _work(self, plan: Plan, owner: str) -> None:
+    def _work(self, plan: Plan, trial: Trial) -> None:
         """The whole life of one trial; whatever happens, it ends."""
         report: dict[str, Any] | None = None
         stage, error, name = "failed", "", ""
         try:
-            with tempfile.TemporaryDirectory(prefix="specrag-trial-", ignore_cleanup_errors=True) as made:
-                stage, report = self._evaluated(plan, Path(made))
+            if trial.number == 1:
+                sweep()
+            with trial_folder() as folder:
+                stage, report = self._evaluated(plan, folder)
             if report is not None:
-                name = self._host.shelf.keep(report, owner=owner)
+                name = self._host.shelf.keep(report, owner=trial.owner)
         except SpecragError as told:
             error = str(told)
         except Exception:  # noqa: BLE001 - a bug must not leave a trial that never ends
