@@ -4,6 +4,8 @@ import os
 import subprocess
 import sys
 import tempfile
+import threading
+import time
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from datetime import datetime
@@ -14,9 +16,11 @@ import pytest
 
 from specrag.build import Parts
 from specrag.config import load_settings
+from specrag.evaluation.folder import Folder, Line
 from specrag.evaluation.shelf import Shelf
 from specrag.evaluation.trial_folder import trial_folder
 from specrag.evaluation.trials import Trials
+from specrag.tracing.trace import Trace
 from tests.trial_rig import GatedModel, ended, toy_host, until, wanted
 
 
@@ -121,6 +125,29 @@ def test_a_part_that_cannot_be_closed_keeps_no_other_from_it(tmp_path: Path) -> 
     with pytest.raises(RuntimeError, match="worker"):
         parts.close()
     assert closed == ["trials", "jobs", "worker", "store"]
+
+
+def test_stopping_twice_loses_no_run(trials: Trials, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Two pages show the button: the second press tore the run away that was just being kept."""
+    keeping, keep = threading.Event(), Folder.keep
+
+    def slowly(folder: Folder, line: Line, trace: Trace | None) -> None:
+        keeping.set()
+        until(lambda: stopped)
+        time.sleep(0.2)
+        keep(folder, line, trace)
+
+    stopped = False
+    monkeypatch.setattr(Folder, "keep", slowly)
+    trials.start(wanted("standard"))
+    assert keeping.wait(30)
+    assert trials.stop()
+    time.sleep(0.1)  # the first one has arrived
+    assert trials.stop()
+    stopped = True
+    trial = ended(trials)
+    assert trial.stage == "stopped"
+    assert Shelf(tmp_path).load(trial.report)["pipelines"]["standard"]["n"] == 1
 
 
 def test_nobody_stops_somebody_elses(trials: Trials, model: GatedModel) -> None:

@@ -116,6 +116,8 @@ class Trials:
             trial = self._trial
             if trial is None or trial.ended or trial.owner != owner or number not in (None, trial.number):
                 return False
+            if trial.stage == "stopping":  # a second time would not wait for the run that is being kept
+                return True
             self._trial = replace(trial, stage="stopping")
             if self._loop is not None and self._task is not None:
                 self._loop.call_soon_threadsafe(self._task.cancel)
