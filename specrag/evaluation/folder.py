@@ -100,14 +100,14 @@ class Folder:
             self.read()
         _write(self.path / PLAN, json.dumps(plan, ensure_ascii=False, indent=1))
 
-    def read(self) -> None:
-        """Take up the runs that are here, whichever plan they follow.
+    def read(self, *, failed: bool = False) -> None:
+        """Take up the runs that are here, whichever plan they follow; with `failed` also those that failed.
 
         Raises:
             EvaluationError: a line cannot be read.
         """
         last = {line.key: line for line in read(self.path / LINES, Line, "finished run")}
-        self.finished = {key: line for key, line in last.items() if line.status == "done"}
+        self.finished = {key: line for key, line in last.items() if failed or line.status == "done"}
 
     def keep(self, line: Line, trace: Trace | None) -> None:
         """Put a finished run on the disk.
