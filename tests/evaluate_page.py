@@ -32,7 +32,8 @@ class Rig:
     """The tab over toy models, with what a page shows."""
 
     def __init__(self, home: Path, access: str = "shared") -> None:
-        settings = load_settings({}, home=home, access=access)
+        login = {"login": "ada:secret"} if access == "login" else {}
+        settings = load_settings({}, home=home, access=access, **login)
         self.startup = Startup(settings)
         model = ScriptedModel(write)
         self.startup.parts = Parts(settings, in_memory=True, drafter=model, verifier=model)

@@ -85,3 +85,22 @@ async def test_a_report_from_a_file_is_deleted_from_the_cache(rig: Rig, tmp_path
     assert "is not JSON" in rig.shown(rig.tab.message)
     await rig.do(rig.events.upload(request(), None))
     assert "Choose the file" in rig.shown(rig.tab.message)
+
+
+async def test_the_status_tells_of_the_report_that_is_shown(rig: Rig, tmp_path: Path) -> None:
+    """It still said that an evaluation was done and its report below, above the report of another file."""
+    rig.page[rig.tab.status] = "The evaluation is done; its report is below."
+    path = tmp_path / "<b>mine.json"
+    path.write_text(json.dumps(latency()))
+    await rig.do(rig.events.upload(request(), str(path)))
+    assert "The report of &lt;b&gt;mine.json is shown." in rig.shown(rig.tab.status)
+    assert "is done" not in rig.shown(rig.tab.status)
+
+
+@pytest.mark.parametrize(("access", "told"), [("shared", True), ("login", False), ("visitor", False)])
+async def test_a_command_names_files_of_the_machine(tmp_path: Path, access: str, told: bool) -> None:
+    rig = Rig(tmp_path, access=access)
+    await rig.act("evaluate-open", rig.shelf.keep(evaluation()))
+    assert "Evaluation: bikes, bells" in rig.shown(rig.tab.head)
+    assert ("/home/ada" in rig.shown(rig.tab.head)) is told
+    rig.startup.parts.close()

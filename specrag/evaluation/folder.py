@@ -7,7 +7,6 @@ of questions may be added, but not to an open corpus, in which every question lo
 """
 
 import json
-import os
 import shutil
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
@@ -20,6 +19,7 @@ from specrag.errors import SpecragError
 from specrag.evaluation.journal import append, read
 from specrag.evaluation.problems import EvaluationError
 from specrag.tracing.codec import from_json, to_json
+from specrag.tracing.files import write_whole
 from specrag.tracing.trace import Trace
 
 PLAN: Final = "plan.json"
@@ -205,13 +205,7 @@ def _shown(value: Any) -> str:
 
 
 def _write(path: Path, text: str) -> None:
-    """Wholly or not at all."""
-    beside = path.with_suffix(".part")
     try:
-        with beside.open("w", encoding="utf-8", errors="replace") as file:
-            file.write(text)
-            file.flush()
-            os.fsync(file.fileno())
-        beside.replace(path)
+        write_whole(text.encode("utf-8", "replace"), path)
     except OSError as error:
         raise EvaluationError(f"{path} cannot be written: {error.strerror or error}.") from error

@@ -127,6 +127,7 @@ class Events:
         return {
             **await asyncio.to_thread(drawn, tab, report, focus=f"upload-{next(self._turns)}"),
             tab.message: said,
+            tab.status: cards.status_line(cards.shown(Path(str(file)).name)),  # it tells of the one before
             tab.shown: _UPLOADED,
             tab.upload: None,  # or gradio does not tell of the same file a second time
             tab.kept: cards.kept(
