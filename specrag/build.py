@@ -6,6 +6,7 @@ language model. One `Parts` belongs to one process.
 
 import platform
 from collections.abc import Callable, Sequence
+from contextlib import ExitStack
 from dataclasses import replace
 from functools import cached_property
 from importlib.metadata import version
@@ -54,6 +55,7 @@ from specrag.types import ModelInfo, PipelineName, Role
 from specrag.viewer import Viewer
 
 if TYPE_CHECKING:
+    from specrag.evaluation.shelf import Shelf
     from specrag.evaluation.trials import Trials
 
 PIPELINES: dict[PipelineName, Callable[[Tools], Pipeline]] = {
@@ -63,6 +65,10 @@ PIPELINES: dict[PipelineName, Callable[[Tools], Pipeline]] = {
     "multihop": MultiHopPipeline,
 }
 _DAY_S = 86_400.0
+_CLOSED = (
+    *("trials", "live_export", "jobs", "reindexing", "reading", "drafter", "verifier", "worker"),
+    "store",  # last: who embeds for it at this moment holds it until the worker is gone
+)
 PACKAGES = ("gradio", "transformers", "torch", "sentence-transformers", "chromadb", "plotly")
 
 
@@ -184,11 +190,13 @@ class Parts:
             store=self.store,
             embedder=self.embedder,
             bm25=self.bm25,
-            reranker=self._reranker(),
+            reranker=self.reranker,
             settings=self.settings,
         )
 
-    def _reranker(self) -> Reranker | None:
+    @cached_property
+    def reranker(self) -> Reranker | None:
+        """What orders the candidates once more, if the settings name one."""
         name = self.settings.reranker
         if not name:
             return None
@@ -312,12 +320,18 @@ class Parts:
         )
 
     @cached_property
+    def shelf(self) -> "Shelf":
+        """The kept reports."""
+        from specrag.evaluation.shelf import Shelf
+
+        return Shelf(self.settings.home)
+
+    @cached_property
     def trials(self) -> "Trials":
         """The small evaluations that the page starts."""
-        from specrag.evaluation.shelf import Shelf
         from specrag.evaluation.trials import Trials  # its parts are made from these
 
-        return Trials(self, Shelf(self.settings.home))
+        return Trials(self)
 
     def environment(
         self, *, drafter: LanguageModel | None = None, verifier: LanguageModel | None = None
@@ -343,22 +357,15 @@ class Parts:
         }
 
     def close(self) -> None:
-        """Let go of the store's lock and of the threads, of those parts that were made."""
+        """Let go of the store's lock and of the threads, of those parts that were made.
+
+        A part that cannot be closed keeps no other from it; its error is raised at the end.
+        """
         made = self.__dict__
-        # the store last: who embeds for it at this moment holds it until the worker is gone
-        for name in (
-            "trials",
-            "live_export",
-            "jobs",
-            "reindexing",
-            "reading",
-            "drafter",
-            "verifier",
-            "worker",
-            "store",
-        ):
-            if name in made and hasattr(made[name], "close"):
-                made[name].close()
+        with ExitStack() as closing:
+            for name in reversed(_CLOSED):
+                if name in made and hasattr(made[name], "close"):
+                    closing.callback(made[name].close)
 
     def _device(self) -> str:
         """Where the models are; threads count only for those of this process."""

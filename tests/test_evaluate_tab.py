@@ -1,76 +1,13 @@
-"""What the Evaluate tab answers, called as a browser can be made to call it."""
+"""What the Evaluate tab answers about reports, called as a browser can be made to call it."""
 
 import json
-from collections.abc import AsyncIterator, Awaitable
+from collections.abc import AsyncIterator
 from pathlib import Path
-from types import SimpleNamespace
-from typing import Any, cast
 
-import gradio as gr
 import pytest
 
-from specrag.build import Parts
-from specrag.config import load_settings
-from specrag.evaluation.shelf import Shelf
-from specrag.models.scripted import ScriptedModel
-from specrag.startup import Startup, StartupState
-from specrag.ui.tabs import evaluate
-from specrag.ui.tabs.evaluate_events import FILE, Events
-from specrag.ui.who import COOKIE
-from tests.evaluation_rig import write
+from tests.evaluate_page import Rig, request
 from tests.report_samples import HOSTILE, evaluation, latency
-from tests.toys import WordEmbedder
-
-QUESTION = {
-    "id": "q1",
-    "question": "How long does a full charge take?",
-    "answers": ["5 hours"],
-    "passages": [
-        {"title": "Charging", "text": f"A full charge takes 5 hours in test {n}."} for n in range(5)
-    ],
-}
-
-
-class Rig:
-    """The tab over toy models, with what a page shows."""
-
-    def __init__(self, home: Path, access: str = "shared") -> None:
-        settings = load_settings({}, home=home, access=access)
-        self.startup = Startup(settings)
-        model = ScriptedModel(write)
-        self.startup.parts = Parts(settings, in_memory=True, drafter=model, verifier=model)
-        self.startup.parts.__dict__["embedder"] = WordEmbedder()
-        self.startup._set(StartupState(message="Ready", ready=True))
-        self.shelf = Shelf(home)
-        with gr.Blocks(), gr.Tabs():
-            self.tab = evaluate.build(self.startup)
-        self.events = Events(self.startup, self.tab)
-        self.page: dict[Any, Any] = {}
-
-    async def do(self, told: AsyncIterator[dict[Any, Any]] | Awaitable[dict[Any, Any]]) -> dict[Any, Any]:
-        """The page after an event, whose updates are all of components that it may write to."""
-        updates: list[dict[Any, Any]] = []
-        if isinstance(told, AsyncIterator):
-            updates += [update async for update in told]
-        else:
-            updates.append(await told)
-        assert updates, "an event without an answer empties the whole tab"
-        for update in updates:
-            assert set(update) <= set(self.events.outputs)
-            self.page |= update
-        return self.page
-
-    async def act(self, action: str, identity: str = "", value: str = "") -> dict[Any, Any]:
-        told = json.dumps({"action": action, "id": identity, "value": value})
-        return await self.do(self.events.act(request(), told))
-
-    def shown(self, component: Any) -> str:
-        return str(self.page.get(component, ""))
-
-
-def request(session: str = "s1") -> gr.Request:
-    asked = SimpleNamespace(cookies={COOKIE: "A" * 22}, client=SimpleNamespace(host="127.0.0.1"))
-    return cast("gr.Request", SimpleNamespace(username=None, request=asked, session_hash=session))
 
 
 @pytest.fixture
@@ -150,53 +87,20 @@ async def test_a_report_from_a_file_is_deleted_from_the_cache(rig: Rig, tmp_path
     assert "Choose the file" in rig.shown(rig.tab.message)
 
 
-async def test_an_evaluation_is_followed_to_its_report(rig: Rig, tmp_path: Path) -> None:
-    path = tmp_path / "bikes.jsonl"
-    path.write_text(json.dumps(QUESTION))
-    await rig.do(rig.events.run(request(), FILE, str(path), ["standard", "closed-book"], 5))
-    assert not path.exists()
-    assert "The evaluation is done" in rig.shown(rig.tab.status)
-    assert "Evaluation: bikes" in rig.shown(rig.tab.head)
-    assert rig.shown(rig.tab.progress) == ""
-    assert rig.page[rig.tab.go]["interactive"] is True
-    assert rig.page[rig.tab.shown] == rig.shelf.kept()[0].name
+async def test_the_status_tells_of_the_report_that_is_shown(rig: Rig, tmp_path: Path) -> None:
+    """It still said that an evaluation was done and its report below, above the report of another file."""
+    rig.page[rig.tab.status] = "The evaluation is done; its report is below."
+    path = tmp_path / "<b>mine.json"
+    path.write_text(json.dumps(latency()))
+    await rig.do(rig.events.upload(request(), str(path)))
+    assert "The report of &lt;b&gt;mine.json is shown." in rig.shown(rig.tab.status)
+    assert "is done" not in rig.shown(rig.tab.status)
 
 
-@pytest.mark.parametrize(
-    ("text", "chosen", "says"),
-    [
-        (None, ["standard"], "Choose a file of questions first"),
-        ("no json", ["standard"], "it is not JSON"),
-        ("x" * (3 << 20), ["standard"], "larger than 2 MiB"),
-        (json.dumps(QUESTION), [], "Choose at least one pipeline"),
-        (json.dumps(QUESTION), ["magic"], "no pipeline “magic”"),
-    ],
-)
-async def test_what_cannot_be_evaluated_is_one_sentence(
-    rig: Rig, tmp_path: Path, text: str | None, chosen: list[str], says: str
-) -> None:
-    path = tmp_path / "bikes.jsonl"
-    if text is not None:
-        path.write_text(text)
-    await rig.do(rig.events.run(request(), FILE, str(path) if text else None, chosen, 5))
-    assert says in rig.shown(rig.tab.message)
-    assert not path.exists()
-
-
-async def test_before_the_start_nothing_is_evaluated(rig: Rig, tmp_path: Path) -> None:
-    rig.startup._set(StartupState(message="Starting"))
-    await rig.do(rig.events.run(request(), "sample", None, ["standard"], 5))
-    assert "still starting" in rig.shown(rig.tab.message)
-    await rig.do(rig.events.look(request(), ""))
-    await rig.act("evaluate-stop")
-
-
-async def test_strangers_start_nothing(tmp_path: Path) -> None:
-    rig = Rig(tmp_path, access="visitor")
-    rig.shelf.keep(evaluation())
-    await rig.do(rig.events.look(request(), ""))
-    assert "/home/ada" not in rig.shown(rig.tab.head)
-    await rig.do(rig.events.run(request(), "sample", None, ["standard"], 5))
-    assert "open to strangers" in rig.shown(rig.tab.message)
-    assert rig.startup.parts.trials.newest is None
+@pytest.mark.parametrize(("access", "told"), [("shared", True), ("login", False), ("visitor", False)])
+async def test_a_command_names_files_of_the_machine(tmp_path: Path, access: str, told: bool) -> None:
+    rig = Rig(tmp_path, access=access)
+    await rig.act("evaluate-open", rig.shelf.keep(evaluation()))
+    assert "Evaluation: bikes, bells" in rig.shown(rig.tab.head)
+    assert ("/home/ada" in rig.shown(rig.tab.head)) is told
     rig.startup.parts.close()

@@ -144,6 +144,13 @@ def test_ctrl_c_leaves_what_was_finished(data: Path, tmp_path: Path, weights: We
         (("--pipelines", "standard:drafts=0"), 2, "SPECRAG_DRAFTS"),
         (("--json", "none/report.json"), 2, "none/report.json cannot be written"),
         (("--limit", "0"), 2, "greater than or equal to 1"),
+        (("--seed", "9" * 20), 2, "Invalid value for '--seed'"),
+        (
+            ("--pipelines", ",".join(f"standard:seed={n}" for n in range(101))),
+            2,
+            "a report holds 100 at most",
+        ),
+        (("--data", "none.jsonl") * 100, 2, "101 files of questions are named; a report holds 100 at most"),
         (("--format", "hotpotqa"), 1, "bikes.jsonl, line 1: “supporting_facts” is not a list of pairs"),
         (("--data", "none.jsonl"), 1, "none.jsonl cannot be read"),
     ],

@@ -3,6 +3,7 @@
 import asyncio
 import json
 import os
+import resource
 import signal
 import subprocess
 import sys
@@ -53,6 +54,22 @@ def test_a_folder_of_something_else_is_left_alone(tmp_path: Path) -> None:
     (tmp_path / "thesis.txt").write_text("do not touch")
     with pytest.raises(EvaluationError, match="files that are no evaluation"):
         Folder(tmp_path).begin({"data": {}, "systems": {}})
+
+
+def test_a_plan_that_cannot_be_written_leaves_an_empty_folder(tmp_path: Path) -> None:
+    """Half of it stayed, and the same command refused the folder as one of something else."""
+    made = {"data": {"bikes": "0" * 2000}, "systems": {}}
+    folder = Folder(tmp_path)
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (1000, before[1]))
+    try:
+        with pytest.raises(EvaluationError, match="cannot be written: File too large"):
+            folder.begin(made)
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, before)
+    folder.begin(made)
+    assert folder.plan() == made
+    folder.close()
 
 
 def test_a_restart_removes_runs_and_nothing_else(tmp_path: Path) -> None:

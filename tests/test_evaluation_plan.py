@@ -98,6 +98,10 @@ async def test_code_that_answers_follow_from_is_part_of_the_plan(tmp_path: Path)
             for name in ("markdown", "words", "cells", "bootstrap", "judging")
         ),
         *((f"evaluation/{name}.py", False) for name in ("form", "form_parts", "reading", "shelf")),
+        *(
+            (f"evaluation/{name}.py", False)
+            for name in ("guest", "sample_questions", "trial_folder", "trials")
+        ),
         *((name, False) for name in ("ui/page.py", "cli/ask.py", "tracing/store.py", "library/shelves.py")),
         ("evaluation/latency/bench.py", False),
         ("evaluation/judge/answers.py", False),

@@ -51,6 +51,11 @@ def test_json_on_stdout_is_alone_there() -> None:
         (["--drafter", DRAFTER, "--verifier", "llama3.1-70b"], 1, "GB of memory and"),
         (["--drafter", DRAFTER, "--verifier", VERIFIER, "--million", "1,2"], 2, "is not four prices"),
         (["--drafter", DRAFTER, "--verifier", VERIFIER, "--sweep", "many"], 2, "is not numbers"),
+        (
+            ["--drafter", DRAFTER, "--verifier", VERIFIER, "--sweep", ",".join(map(str, range(1, 102)))],
+            2,
+            "--sweep names 101 sizes; a report holds 100 at most",
+        ),
         (["--drafter", DRAFTER, "--verifier", VERIFIER, "--tokens", "1"], 2, "rationale is 0"),
         (["--drafter", DRAFTER, "--verifier", VERIFIER, "--json", "/no/where.json"], 2, "cannot be written"),
         (["--drafter", DRAFTER, "--verifier", VERIFIER, "--json", "/proc/b.json"], 2, "cannot be written"),

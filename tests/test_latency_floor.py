@@ -166,6 +166,12 @@ def test_costs_by_tokens_by_hand() -> None:
     assert "$0.1 and $0.2 for a million tokens read and written by the drafter" in found.assumes[0]
 
 
+def test_nothing_is_saved_of_next_to_nothing() -> None:
+    """A verifier for nothing and a drafter for something cost infinitely more, which no report can hold."""
+    prices = TokenPrices(drafter_read=1e6, drafter_written=0.0, verifier_read=1e-300, verifier_written=0.0)
+    assert measured_cost(prices, USAGES, {"standard": 9, "speculative": 9}, what="x").saved == 0
+
+
 def test_costs_by_the_hour_by_hand() -> None:
     found = measured_cost(MachinePrice(per_hour=3.6), USAGES, {"standard": 4.0, "speculative": 1.0}, what="x")
     assert found.standard == pytest.approx(4.0)

@@ -1,5 +1,9 @@
 """The figures and tables of a benchmark's report, number by number."""
 
+import pytest
+
+from specrag.evaluation.latency.markdown import markdown
+from specrag.evaluation.latency.words import ms, ms_spread
 from specrag.evaluation.reading import checked
 from specrag.ui.report.cards import head
 from tests.report_samples import latency
@@ -18,6 +22,54 @@ def test_phases_stand_beside_their_floors() -> None:
     assert series["write"] == [21000.0, 20000.0, 0.0, 0.0]
     assert series["verify"] == [0.0, 0.0, 6000.0, 5000.0]
     assert "98 GFLOP/s" in part.notes[0]
+
+
+@pytest.mark.parametrize(
+    ("taken", "said"),
+    [
+        (0.04, "0.0 ms"),
+        (12.3, "12 ms"),
+        (999.4, "999 ms"),
+        (999.6, "1.00 s"),
+        (6284.0, "6.28 s"),
+        (9500.0, "9.50 s"),
+        (12_345.0, "12.3 s"),
+        (4_000_000.0, "4,000.0 s"),
+    ],
+)
+def test_a_time_is_in_seconds_from_one_second_on(taken: float, said: str) -> None:
+    assert ms(taken) == said
+
+
+def test_no_table_says_the_same_time_in_two_units() -> None:
+    """9.5 s stood beside 6,284 ms, and a reader took the second for the longer one."""
+    assert ms_spread({"median": 950.0, "low": 600.0, "high": 1040.0, "n": 5}) == "0.95 s (0.60 s to 1.04 s)"
+    made = latency()
+    assert " ms" not in markdown(made)
+    found = parts(made)
+    cells = [text for part in found.values() for table in part.tables for one in table.rows for text in one]
+    assert not [cell for cell in cells if " ms" in cell.text + cell.under]
+    assert row(found["Phases"], "standard") == ["standard", "read", "verifier", "9.00 s", "6.00 s", "1.5"]
+    assert "read: 9.00 s" in data(found["Phases"])[0]["hovertext"][0]
+
+
+def test_what_the_floor_says_is_the_same_in_both_forms() -> None:
+    """The page did not tell the ratio by the floor; of a floor of nothing the tables were a traceback."""
+    made = latency()
+    said = "By the floor alone the ratio would be 0.90 to the first token and 2.90 in all."
+    assert said in markdown(made)
+    assert said in parts(made)["Phases"].notes[0]
+    made["floor"]["ratio"] = {"ttft": None, "total": None}
+    assert "98 GFLOP/s" in markdown(made)
+    assert "By the floor alone" not in markdown(made) + parts(made)["Phases"].notes[0]
+
+
+def test_verifiers_that_were_all_left_out_are_told() -> None:
+    made = latency()
+    made["sweep"] |= {"points": [], "left_out": ["x8 does not fit."]}
+    part = parts(made)["Where it begins to pay"]
+    assert (part.figure, part.tables) == (None, ())
+    assert part.notes == ("Left out: x8 does not fit.",)
 
 
 def test_behind_servers_there_is_no_floor() -> None:

@@ -84,16 +84,35 @@ def test_who_judged_stands_with_how_far_to_trust_it() -> None:
         "agreement": {"n": 4, "share": 1.0, "kappa": None},
         "marks": {"judged": {"asked": 4, "repeated": 0, "unread": 0, "unheard": 1}},
     }
-    judge = {"model": "big-1", "problem": None, "agreement": agreement, "pipelines": {"standard": of_one}}
+    other = {**of_one, "agreement": agreement}
+    judge = {
+        "model": "big-1",
+        "problem": None,
+        "agreement": agreement,
+        "pipelines": {"standard": of_one, "speculative": other},
+    }
     part = parts(evaluation(judge=judge))["The judge: big-1"]
-    assert part.words == (
-        "Over 8 answers judge and score agree on 75%, and no agreement beyond luck is shown.",
-    )
+    said = "Over 8 answers judge and score agree on 75%; kappa is 0.500 (-0.100 to 1.000), so no agreement"
+    assert part.words == (f"{said} beyond luck is shown.",)
     assert row(part, "standard") == ["standard", "4", "0", "1", "3", "1", "0", "1.000", ""]
+    assert row(part, "speculative")[-2:] == ["0.750", "0.500"], "kappa is no difference: it has no plus"
     lost = {"model": "big-1", "problem": "The judge does not answer."}
     assert parts(evaluation(judge=lost))["The judge: big-1"].words == (
         "It ended early: The judge does not answer.",
     )
+
+
+def test_every_pipeline_says_what_it_chose() -> None:
+    """All but the first were in the Markdown alone; on the page they open on demand."""
+    found = parts(evaluation())
+    other = found["What speculative:drafts=2 chose from its drafts"]
+    assert other.figure is None
+    assert row(other, "oracle")[1] == "0.750"
+    assert all(table.folded for table in other.tables)
+    alone = evaluation()
+    del alone["pipelines"]["speculative"]
+    drawn = parts(alone)["What speculative:drafts=2 chose from its drafts"]
+    assert drawn.figure is not None
 
 
 def test_runs_that_chose_nothing_are_told() -> None:
@@ -119,9 +138,14 @@ def test_what_was_selected_is_gold_beside_other_choices() -> None:
 
 
 def test_confidence_stands_beside_the_truth() -> None:
-    diagonal, bins = data(parts(evaluation())["Confidence of speculative beside the truth"])
+    part = parts(evaluation())["Confidence of speculative beside the truth"]
+    diagonal, bins = data(part)
     assert diagonal["x"] == diagonal["y"] == [0, 1]
     assert (bins["x"], bins["y"]) == ([0.55, 0.95], [0.333, 1.0])
+    assert bins["cliponaxis"] is False, "half of the circle at 1 would be outside of the axes"
+    pixel = 1.1 / (layout(part).height - layout(part).margin.t - layout(part).margin.b)
+    top = layout(part).yaxis.range[1] + layout(part).margin.t * pixel
+    assert 1 + max(bins["marker"]["size"]) / 2 * pixel < top, "and here outside of the picture"
 
 
 def test_files_stand_beside_each_other() -> None:

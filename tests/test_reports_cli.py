@@ -41,4 +41,4 @@ def test_a_home_that_cannot_be_written_costs_only_the_copy(
 
 def test_the_page_is_one_document() -> None:
     page = html_of(evaluation())
-    assert len(find(page[: page.index("<script>")] + "</body></html>", "sr-report-part")) == 6
+    assert len(find(page[: page.index("<script>")] + "</body></html>", "sr-report-part")) == 7

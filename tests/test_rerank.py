@@ -1,13 +1,20 @@
 """The cross-encoder, a real one of a few thousand random weights that is made here."""
 
+import shutil
 import threading
 from pathlib import Path
 
 import pytest
 
+from specrag.build import Parts
+from specrag.config import load_settings
 from specrag.errors import ModelError
+from specrag.evaluation.guest import GuestParts
+from specrag.models.scripted import ScriptedModel
 from specrag.models.worker import Worker
 from specrag.retrieval.rerank import STEP, CrossEncoderReranker
+from tests.evaluation_rig import write
+from tests.toys import WordEmbedder
 
 WORDS = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", *"abcdefghijklmnopqrstuvwxyz", "the", "bike", "soup"]
 
@@ -60,6 +67,22 @@ def test_texts_that_no_tokenizer_takes(tmp_path: Path) -> None:
     reranker = CrossEncoderReranker(cross_encoder(tmp_path / "tiny"), name="tiny")
     assert len(reranker.scores("\ud800", ["", "\udfff", "x" * 10_000])) == 3
     assert reranker.scores("soup", []) == []
+
+
+def test_an_evaluation_on_the_page_takes_the_one_of_the_page(tmp_path: Path) -> None:
+    """A second one for each evaluation took its memory and its seconds; here there is none to load any more."""
+    settings = load_settings({}, home=tmp_path, reranker=str(cross_encoder(tmp_path / "tiny")))
+    model = ScriptedModel(write)
+    host = Parts(settings, in_memory=True, drafter=model, verifier=model)
+    host.__dict__["embedder"] = WordEmbedder()
+    assert host.retriever.reranks
+    shutil.rmtree(tmp_path / "tiny")
+    guest = GuestParts(host, place=tmp_path / "chroma")
+    assert guest.retriever.reranks
+    guest.close()
+    assert host.reranker is not None
+    assert len(host.reranker.scores("soup", ["the bike"])) == 1
+    host.close()
 
 
 def test_a_folder_that_is_no_model(tmp_path: Path) -> None:

@@ -1,50 +1,23 @@
-"""A small evaluation on the page: over the page's models, one at a time, stopped with what it has."""
+"""A small evaluation on the page: over the page's models, and one at a time."""
 
 import asyncio
-import time
-from collections.abc import AsyncGenerator, Callable, Iterator, Sequence
-from contextlib import aclosing
+from collections.abc import Iterator
+from math import inf, nan
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from specrag.build import Parts
 from specrag.config import load_settings
 from specrag.errors import UsageError
-from specrag.evaluation.questions import Dataset
 from specrag.evaluation.shelf import Shelf
-from specrag.evaluation.trials import Trial, Trials, Wanted
+from specrag.evaluation.trials import Trials, Wanted
 from specrag.library.visitors import Visitor
-from specrag.models.base import Conversation, Line, Output
-from specrag.models.scripted import ScriptedModel
 from specrag.turnstile import Turnstile
 from specrag.ui.endpoints import evaluations
-from tests.evaluation_rig import DATA, write
+from tests.evaluation_rig import DATA
 from tests.report_samples import evaluation
-from tests.toys import WordEmbedder
-
-PATIENCE_S = 30.0
-
-
-class GatedModel(ScriptedModel):
-    """Writes as often as it is let: `left` times, or always if None."""
-
-    def __init__(self) -> None:
-        super().__init__(write, judge=lambda text: 0.2 if "onions" in text else 0.9)
-        self.left: int | None = None
-
-    async def generate(
-        self, conversations: Sequence[Conversation], lines: Sequence[Line]
-    ) -> AsyncGenerator[tuple[int, Output]]:
-        """See `LanguageModel.generate`."""
-        while self.left == 0:  # noqa: ASYNC110 - set from another thread
-            await asyncio.sleep(0.01)
-        if self.left is not None:
-            self.left -= 1
-        async with aclosing(super().generate(conversations, lines)) as outputs:
-            async for output in outputs:
-                yield output
+from tests.trial_rig import GatedModel, ended, toy_host, until, wanted
 
 
 @pytest.fixture
@@ -54,39 +27,15 @@ def model() -> GatedModel:
 
 @pytest.fixture
 def host(tmp_path: Path, model: GatedModel) -> Iterator[Parts]:
-    """The parts of a page over toys."""
-    settings = load_settings({}, home=tmp_path)
-    parts = Parts(settings, in_memory=True, drafter=model, verifier=model)
-    parts.__dict__["embedder"] = WordEmbedder()
-    yield parts
-    model.left = None
-    parts.close()
+    with toy_host(tmp_path, model) as made:
+        yield made
 
 
 @pytest.fixture
-def trials(host: Parts, tmp_path: Path) -> Iterator[Trials]:
-    made = Trials(host, Shelf(tmp_path))
+def trials(host: Parts) -> Iterator[Trials]:
+    made = Trials(host)
     yield made
     made.close()
-
-
-def wanted(*pipelines: object, data: Dataset = DATA, **more: Any) -> Wanted:
-    return Wanted(dataset=data, pipelines=pipelines or ("standard", "speculative"), limit=20, **more)
-
-
-def until(happened: Callable[[], bool]) -> None:
-    """Wait for something that another thread does."""
-    deadline = time.monotonic() + PATIENCE_S
-    while not happened():
-        assert time.monotonic() < deadline
-        time.sleep(0.01)
-
-
-def ended(trials: Trials) -> Trial:
-    """The newest one at its end."""
-    until(lambda: trials.newest is not None and trials.newest.ended)
-    assert trials.newest is not None
-    return trials.newest
 
 
 def test_a_trial_ends_with_a_report_on_the_shelf(trials: Trials, tmp_path: Path) -> None:
@@ -115,43 +64,6 @@ def test_one_at_a_time(trials: Trials, model: GatedModel) -> None:
     ended(trials)
     assert trials.start(wanted()).number == 2
     assert ended(trials).stage == "done"
-
-
-def test_a_trial_that_is_stopped_reports_what_it_has(
-    trials: Trials, model: GatedModel, tmp_path: Path
-) -> None:
-    """Minutes of work are not thrown away; and the next one can begin."""
-    model.left = 2  # warming up, and one run
-    trials.start(wanted("standard"))
-    until(lambda: trials.newest is not None and trials.newest.done == 1)
-    assert trials.stop()
-    trial = ended(trials)
-    assert (trial.stage, trial.done, trial.total) == ("stopped", 1, 3)
-    report = Shelf(tmp_path).load(trial.report)
-    assert (report["finished"], report["pipelines"]["standard"]["n"]) == (False, 1)
-    assert not trials.stop()
-    model.left = None
-    trials.start(wanted("standard"))
-    assert ended(trials).stage == "done"
-
-
-def test_a_trial_that_is_stopped_at_once_leaves_nothing(
-    trials: Trials, model: GatedModel, tmp_path: Path
-) -> None:
-    model.left = 0
-    trials.start(wanted())
-    assert trials.stop()
-    trial = ended(trials)
-    assert (trial.stage, trial.report, trial.done) == ("stopped", "", 0)
-    assert Shelf(tmp_path).kept() == ()
-
-
-def test_nobody_stops_somebody_elses(trials: Trials, model: GatedModel) -> None:
-    model.left = 0
-    trials.start(wanted(), owner="user:ada")
-    assert not trials.stop("user:bob")
-    assert trials.stop("user:ada")
-    ended(trials)
 
 
 def test_the_report_is_its_owners(trials: Trials, tmp_path: Path) -> None:
@@ -184,12 +96,27 @@ def test_it_uses_the_models_of_the_page_and_leaves_them(host: Parts, trials: Tri
 
 
 @pytest.mark.parametrize(
-    ("pipelines", "says"), [(("magic",), "no pipeline “magic”"), (([],), "no pipeline"), ((), "at least one")]
+    ("pipelines", "says"),
+    [
+        (("magic",), "no pipeline “magic”"),
+        (("standard", "speculative:drafts=2"), "no pipeline “speculative:drafts=2”"),
+        (([],), "no pipeline"),
+        ((), "at least one"),
+    ],
 )
 def test_a_wrong_choice_is_refused(trials: Trials, pipelines: tuple[object, ...], says: str) -> None:
-    with pytest.raises(UsageError, match=says):
+    with pytest.raises(UsageError, match=f"{says}.*; choose among standard, drafter" if pipelines else says):
         trials.start(Wanted(dataset=DATA, pipelines=pipelines, limit=3))
     assert trials.newest is None
+
+
+@pytest.mark.parametrize(
+    ("limit", "asked"),
+    [(2, 2), (2.0, 2), (0, 1), (-5, 1), (10**9, 3), (inf, 3), (nan, 1), ("7", 1), (None, 1)],
+)
+def test_a_limit_from_anywhere_is_brought_within_bounds(trials: Trials, limit: object, asked: int) -> None:
+    """A browser can be made to send anything; of three questions no more than three are asked."""
+    assert trials.start(Wanted(dataset=DATA, pipelines=["standard"], limit=limit)).total == asked
 
 
 def test_strangers_start_nothing(tmp_path: Path, model: GatedModel) -> None:
@@ -201,7 +128,7 @@ def test_strangers_start_nothing(tmp_path: Path, model: GatedModel) -> None:
         evaluations.evaluate(parts, who)
     assert evaluations.stop_evaluation(parts, who) is False
     assert evaluations.evaluation(parts, who) == {}
-    name = parts.trials.shelf.keep(evaluation())
+    name = parts.shelf.keep(evaluation())
     assert [one["name"] for one in evaluations.reports(parts, who)] == [name]
     assert evaluations.report(parts, who, name)["command"] == ""
     parts.close()
@@ -223,7 +150,7 @@ def test_a_program_sees_its_own_evaluation(host: Parts, trials: Trials) -> None:
 def test_a_shelf_that_cannot_be_written_is_told(host: Parts, tmp_path: Path) -> None:
     """Without its end, the page would wait for ever and no other evaluation could begin."""
     (tmp_path / "reports").write_text("a file")
-    trials = Trials(host, Shelf(tmp_path))
+    trials = Trials(host)
     trials.start(wanted("standard"))
     trial = ended(trials)
     assert trial.stage == "failed"

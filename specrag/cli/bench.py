@@ -9,6 +9,7 @@ from specrag.cli.common import check_places, friendly, put_out
 from specrag.cli.reports import keep_report
 from specrag.config import Settings, load_settings
 from specrag.errors import UsageError
+from specrag.evaluation.form_parts import MOST_SIZES
 from specrag.prices import EXAMPLE, EXAMPLE_MACHINE, Prices, prices_from
 from specrag.terminal import say
 from specrag.types import Precision
@@ -161,6 +162,8 @@ def _multiples(sizes: str) -> tuple[float, ...]:
         found = ()
     if not found:
         raise UsageError(f"--sweep “{sizes[:40]}” is not numbers such as 1,2,4,8.")
+    if len(found) > MOST_SIZES:
+        raise UsageError(f"--sweep names {len(found)} sizes; a report holds {MOST_SIZES} at most.")
     return found
 
 

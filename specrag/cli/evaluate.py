@@ -20,6 +20,7 @@ from specrag.evaluation.corpus import CorpusName
 from specrag.evaluation.datasets import read_questions
 from specrag.evaluation.evaluate import EvaluationParts, evaluate
 from specrag.evaluation.folder import CORPUS
+from specrag.evaluation.form_parts import MOST, MOST_FILES, MOST_SYSTEMS
 from specrag.evaluation.judge.panel import Panel
 from specrag.evaluation.markdown import markdown
 from specrag.evaluation.plan import Plan
@@ -42,7 +43,9 @@ def evaluate_command(  # noqa: PLR0917 - typer passes every one by name
         ),
     ] = "standard,speculative",
     limit: Annotated[int | None, typer.Option(min=1, help="Questions of each file; else all.")] = None,
-    seed: Annotated[int, typer.Option(min=0, help="Of the sample, the orders and the intervals.")] = 0,
+    seed: Annotated[
+        int, typer.Option(min=0, max=int(MOST), help="Of the sample, the orders and the intervals.")
+    ] = 0,
     corpus: Annotated[
         CorpusName, typer.Option(help="Look among a question's own passages, or in those of all.")
     ] = "given",
@@ -83,12 +86,12 @@ def evaluate_command(  # noqa: PLR0917 - typer passes every one by name
         panel = panel_of(settings, ragas=with_ragas)
         check_places(json_out, markdown_out, html_out)
         datasets = _datasets(data, form)
-        systems = systems_of(pipelines)
+        systems = _few(systems_of(pipelines))
         for system in systems:
             system.under(settings)
         with _folder(out) as folder, _parts(settings, folder, corpus) as parts:
             if with_ablations:
-                systems = _with_ablations(systems, padded=parts.can_pad)
+                systems = _few(_with_ablations(systems, padded=parts.can_pad))
             plan = Plan(
                 datasets=datasets, systems=systems, settings=settings, seed=seed, limit=limit, corpus=corpus
             )
@@ -101,6 +104,8 @@ def evaluate_command(  # noqa: PLR0917 - typer passes every one by name
 
 
 def _datasets(data: Sequence[Path], form: Format | None) -> tuple[Dataset, ...]:
+    if len(data) > MOST_FILES:
+        raise UsageError(f"{len(data)} files of questions are named; a report holds {MOST_FILES} at most.")
     made = tuple(read_questions(path, form) for path in data)
     names = [one.name for one in made]
     twice = next((name for name in names if names.count(name) > 1), None)
@@ -110,6 +115,12 @@ def _datasets(data: Sequence[Path], form: Format | None) -> tuple[Dataset, ...]:
         if one.left_out:
             say(f"{one.name}: {one.left_out} questions without passages are left out.")
     return made
+
+
+def _few(systems: tuple[System, ...]) -> tuple[System, ...]:
+    if len(systems) > MOST_SYSTEMS:
+        raise UsageError(f"{len(systems)} pipelines are named; a report holds {MOST_SYSTEMS} at most.")
+    return systems
 
 
 def _with_ablations(systems: Sequence[System], *, padded: bool) -> tuple[System, ...]:

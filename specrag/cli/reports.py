@@ -20,7 +20,6 @@ def keep_report(settings: Settings, report: Mapping[str, Any]) -> None:
 
 def html_of(report: Mapping[str, Any]) -> str:
     """The report as one HTML file."""
-    from specrag.evaluation.reading import checked
     from specrag.ui.report.page import report_page
 
-    return report_page([checked(report)])
+    return report_page(report)

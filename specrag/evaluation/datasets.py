@@ -27,13 +27,17 @@ MOST_TEXT: Final = 100_000
 MOST_ANSWERS: Final = 500
 
 
-def read_questions(path: Path, form: Format | None = None) -> Dataset:
+def read_questions(
+    path: Path, form: Format | None = None, *, most: int = MOST_BYTES, instead: str = "split it"
+) -> Dataset:
     """The questions of a file; `form` None recognises it by its first row.
 
+    No more than `most` bytes are read; `instead` is what to do with a larger file, for the sentence.
+
     Raises:
-        EvaluationError: the file cannot be read, or a line is wrong.
+        EvaluationError: the file cannot be read or is too large, or a line is wrong.
     """
-    data = _bytes(path)
+    data = _bytes(path, most, instead)
     questions: dict[str, Question] = {}
     left_out = 0
     for where, row in _rows(path.name, data):
@@ -59,13 +63,15 @@ def _name(path: Path) -> str:
     return readable(path.name).split(".")[0] or "data"
 
 
-def _bytes(path: Path) -> bytes:
+def _bytes(path: Path, most: int, instead: str) -> bytes:
     try:
-        if path.stat().st_size > MOST_BYTES:
-            raise EvaluationError(f"{path.name} is larger than {MOST_BYTES >> 20} MiB; split it.")
-        return path.read_bytes()
+        with path.open("rb") as file:
+            data = file.read(most + 1)
     except OSError as error:
         raise EvaluationError(f"{path.name} cannot be read: {error.strerror or error}.") from error
+    if len(data) > most:
+        raise EvaluationError(f"{path.name} is larger than {most >> 20} MiB; {instead}.")
+    return data
 
 
 def _rows(name: str, data: bytes) -> Iterator[tuple[str, Mapping[str, Any]]]:

@@ -119,13 +119,18 @@ def report_so_far(
 ) -> dict[str, Any] | None:
     """The report of an evaluation that was stopped, over the runs in its folder; None if there are none.
 
+    Those that failed are among them, as in the report of one that went on to its end. `plan` is the one that
+    the folder follows.
+
     Raises:
         EvaluationError: the folder cannot be used.
     """
     with closing(Folder(path)) as folder:
-        folder.begin(plan.document(parts.tools.environment, parts.tools.config()))
+        folder.read(failed=True)
+        if not folder.finished:
+            return None
         origin = Origin(command=command, environment=parts.tools.environment, config=parts.tools.config())
-        return document(plan, list(outcomes(plan, folder)), origin) if folder.finished else None
+        return document(plan, list(outcomes(plan, folder)), origin)
 
 
 def _corpus(

@@ -7,7 +7,6 @@ of questions may be added, but not to an open corpus, in which every question lo
 """
 
 import json
-import os
 import shutil
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
@@ -20,6 +19,7 @@ from specrag.errors import SpecragError
 from specrag.evaluation.journal import append, read
 from specrag.evaluation.problems import EvaluationError
 from specrag.tracing.codec import from_json, to_json
+from specrag.tracing.files import write_whole
 from specrag.tracing.trace import Trace
 
 PLAN: Final = "plan.json"
@@ -100,14 +100,14 @@ class Folder:
             self.read()
         _write(self.path / PLAN, json.dumps(plan, ensure_ascii=False, indent=1))
 
-    def read(self) -> None:
-        """Take up the runs that are here, whichever plan they follow.
+    def read(self, *, failed: bool = False) -> None:
+        """Take up the runs that are here, whichever plan they follow; with `failed` also those that failed.
 
         Raises:
             EvaluationError: a line cannot be read.
         """
         last = {line.key: line for line in read(self.path / LINES, Line, "finished run")}
-        self.finished = {key: line for key, line in last.items() if line.status == "done"}
+        self.finished = {key: line for key, line in last.items() if failed or line.status == "done"}
 
     def keep(self, line: Line, trace: Trace | None) -> None:
         """Put a finished run on the disk.
@@ -205,13 +205,7 @@ def _shown(value: Any) -> str:
 
 
 def _write(path: Path, text: str) -> None:
-    """Wholly or not at all."""
-    beside = path.with_suffix(".part")
     try:
-        with beside.open("w", encoding="utf-8", errors="replace") as file:
-            file.write(text)
-            file.flush()
-            os.fsync(file.fileno())
-        beside.replace(path)
+        write_whole(text.encode("utf-8", "replace"), path)
     except OSError as error:
         raise EvaluationError(f"{path} cannot be written: {error.strerror or error}.") from error

@@ -1,10 +1,24 @@
 """The form of `specrag.eval/1` as far as it is shown; see `document.py` for what its parts mean."""
 
-from typing import Annotated, Literal, TypeAlias
+from typing import Annotated, Final, Literal, TypeAlias
 
 from pydantic import Field
 
-from specrag.evaluation.form_parts import Count, Known, Named, Number, Part, Span, Spread, Text
+from specrag.evaluation.form_parts import (
+    MOST_FILES,
+    MOST_SYSTEMS,
+    Count,
+    Known,
+    Named,
+    Number,
+    Part,
+    Span,
+    Spread,
+    Text,
+)
+
+_MOST_COMPARED: Final = 20 * MOST_SYSTEMS
+"""Differences: each pipeline is set against one other, in a few metrics."""
 
 
 class _Estimates(Part):
@@ -65,7 +79,7 @@ class _Pipeline(_Estimates):
     choices: _Choices | None = None
 
 
-_Pipelines: TypeAlias = Annotated[dict[Text, _Pipeline], Field(max_length=60)]
+_Pipelines: TypeAlias = Annotated[dict[Text, _Pipeline], Field(max_length=MOST_SYSTEMS)]
 
 
 class _Compared(_Difference):
@@ -90,10 +104,17 @@ class _Environment(Part):
     device: Text = "unknown"
 
 
+class _Kappa(Part):
+    mean: Number
+    low: Number
+    high: Number
+    clear: bool
+
+
 class _Agreement(Part):
     n: Count
     share: Known = None
-    kappa: _Difference | None = None
+    kappa: _Kappa | None = None
 
 
 _Counts: TypeAlias = Annotated[dict[Text, Count], Field(max_length=20)]
@@ -105,11 +126,31 @@ class _Judged(Part):
     marks: Annotated[dict[Text, _Counts], Field(max_length=20, default_factory=dict)]
 
 
+class _Asked(Part):
+    by: Text
+
+
+class _Tokens(Part):
+    prompt: Count
+    completion: Count
+    uncounted: Count = 0
+
+
+class _JudgedFile(Part):
+    agreement: _Agreement
+
+
 class _Judge(Part):
     model: Text
+    answered_as: Annotated[list[Text], Field(default_factory=list)]
+    temperature: Known = None
+    """None where it was not told one, or not the same always."""
     problem: Text | None = None
+    tokens: _Tokens | None = None
+    marks: Annotated[dict[Text, _Asked], Field(max_length=20, default_factory=dict)]
     agreement: _Agreement | None = None
-    pipelines: Annotated[dict[Text, _Judged], Field(max_length=60, default_factory=dict)]
+    datasets: Annotated[dict[Text, _JudgedFile], Field(max_length=MOST_FILES, default_factory=dict)]
+    pipelines: Annotated[dict[Text, _Judged], Field(max_length=MOST_SYSTEMS, default_factory=dict)]
 
 
 class Evaluation(Part):
@@ -123,8 +164,8 @@ class Evaluation(Part):
     corpus: Text
     command: Text = ""
     pipelines: Annotated[_Pipelines, Field(min_length=1)]
-    differences: Annotated[list[_Compared], Field(max_length=1000, default_factory=list)]
-    datasets: Annotated[dict[Text, _Dataset], Field(max_length=20, default_factory=dict)]
+    differences: Annotated[list[_Compared], Field(max_length=_MOST_COMPARED, default_factory=list)]
+    datasets: Annotated[dict[Text, _Dataset], Field(max_length=MOST_FILES, default_factory=dict)]
     judge: _Judge | None = None
     """None where no model was asked."""
     environment: _Environment

@@ -9,6 +9,10 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
 
 LONGEST: Final = 1000
 MOST: Final = 1e15
+MOST_FILES: Final = 100
+MOST_SYSTEMS: Final = 100
+MOST_SIZES: Final = 100
+"""Files of questions, pipelines, verifiers of a curve: commands refuse more before they run anything."""
 
 
 def _short(value: object) -> object:

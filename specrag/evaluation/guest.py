@@ -17,7 +17,11 @@ class GuestParts(EvaluationParts):
         """`place` is the folder of the store."""
         super().__init__(host.settings, place=place, drafter=host.drafter, verifier=host.verifier)
         self.__dict__.update(
-            embedder=host.embedder, worker=host.worker, weights=host.weights, turnstile=host.turnstile
+            embedder=host.embedder,
+            reranker=host.reranker,
+            worker=host.worker,
+            weights=host.weights,
+            turnstile=host.turnstile,
         )
 
     def close(self) -> None:

@@ -5,35 +5,11 @@ clear, and what makes things worse is called worse.
 """
 
 from collections.abc import Iterator, Mapping
-from typing import Any, Final
+from typing import Any
 
 from specrag.evaluation.cells import code, number, plain, table
 from specrag.evaluation.judge.words import judge_words
-from specrag.evaluation.words import NOTES, choice_words, difference_words
-
-METRICS: Final = {
-    "score": "score",
-    "judged": "judged",
-    "faithfulness": "faithfulness",
-    "exact_match": "exact match",
-    "f1": "F1",
-    "contained": "answer contained",
-    "rouge_l": "ROUGE-L",
-    "all_answers": "all answers",
-    "citation_precision": "citation precision",
-    "citation_recall": "citation recall",
-    "abstained_right": "declined rightly",
-    "abstained_wrong": "declined wrongly",
-    "words": "words",
-}
-TIMES: Final = {
-    "retrieve_ms": "finding passages",
-    "phase.draft": "drafting",
-    "phase.verify": "verifying",
-    "ttft_ms": "to the answer's first word",
-    "total_ms": "whole run",
-}
-MOST_FAILURES: Final = 20
+from specrag.evaluation.words import METRICS, MOST_FAILURES, NOTES, TIMES, choice_words, difference_words
 
 
 def markdown(report: Mapping[str, Any]) -> str:

@@ -22,6 +22,8 @@ _REPORT: Final = frozenset({
     "outcome", "ranking", "reading", "shelf", "summary", "words",
 })  # fmt: skip
 """Files of the evaluation that look at finished runs only."""
+_PAGE: Final = frozenset({"guest", "sample_questions", "trial_folder", "trials"})
+"""Those of evaluations on the page: each has a folder of its own, and no other goes on there."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -105,7 +107,7 @@ def code(root: Path = _ROOT) -> str:
 def _decides(name: Path) -> bool:
     if any(name.is_relative_to(folder) for folder in _ELSEWHERE):
         return False
-    return name.parent.name != "evaluation" or name.stem not in _REPORT
+    return name.parent.name != "evaluation" or name.stem not in _REPORT | _PAGE
 
 
 def _fork(system: System) -> dict[str, str]:

@@ -9,7 +9,7 @@ import json
 import re
 import threading
 import uuid
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -19,6 +19,7 @@ from typing import Any, Final, Literal, TypeAlias
 from specrag.errors import SpecragError
 from specrag.evaluation.problems import EvaluationError
 from specrag.evaluation.reading import EVALUATION, MOST_BYTES, Report, read_report
+from specrag.tracing.files import write_whole
 
 Kind: TypeAlias = Literal["eval", "bench"]
 FOLDER: Final = "reports"
@@ -46,23 +47,22 @@ class Shelf:
         self._folder = home / FOLDER
         self._lock = threading.Lock()
         self._titles: dict[str, str] = {}
-        """A file never changes, so its title is read once."""
+        """Of the files that are there: one never changes, so its title is read once."""
 
     def keep(self, report: Mapping[str, Any], *, owner: str = "", now: datetime | None = None) -> str:
         """Put a report on the shelf and take the oldest ones of its owner down; returns its name.
 
         Raises:
-            EvaluationError: it cannot be written.
+            EvaluationError: it cannot be written, or is none that the shelf could read again.
         """
+        data = json.dumps(report, ensure_ascii=False, indent=1).encode("utf-8", "replace")
+        read_report(data, "The report")
         kind = "eval" if report["schema"] == EVALUATION else "bench"
         when = (now or datetime.now(UTC)).strftime("%Y%m%dT%H%M%S")
         name = f"{when}-{kind}-{_mark(owner)}-{uuid.uuid4().hex[:8]}.json"
-        text = json.dumps(report, ensure_ascii=False, indent=1)
         try:
             self._folder.mkdir(parents=True, exist_ok=True)
-            part = self._folder / f".{name}.part"
-            part.write_text(text, encoding="utf-8", errors="replace")
-            part.replace(self._folder / name)
+            write_whole(data, self._folder / name)
         except OSError as error:
             raise EvaluationError(
                 f"The report cannot be kept in {self._folder}: {error.strerror or error}."
@@ -72,7 +72,10 @@ class Shelf:
 
     def kept(self, owner: str = "") -> tuple[Kept, ...]:
         """What somebody may see, the newest first; what is no report any more is left out."""
-        made = (self._described(name) for name in self._names({"all", _mark(owner)}))
+        there = self._names()
+        with self._lock:
+            self._titles = {name: self._titles[name] for name in there if name in self._titles}
+        made = (self._described(name) for name in _theirs(there, {"all", _mark(owner)}))
         return tuple(one for one in made if one is not None)
 
     def load(self, name: str, owner: str = "") -> Report:
@@ -85,24 +88,24 @@ class Shelf:
         if found is None or found[3] not in ("all", _mark(owner)):
             raise EvaluationError("There is no such report; the list shows those that are kept.")
         try:
-            with (self._folder / name).open("rb") as file:
-                data = file.read(MOST_BYTES + 1)
+            return self._read(name)
         except OSError as error:
             raise EvaluationError("The report is no longer kept; the list shows those that are.") from error
-        return read_report(data, "The report")
 
-    def _names(self, marks: Iterable[str]) -> list[str]:
-        """Newest first."""
-        wanted = set(marks)
+    def _read(self, name: str) -> Report:
+        with (self._folder / name).open("rb") as file:
+            return read_report(file.read(MOST_BYTES + 1), "The report")
+
+    def _names(self) -> list[str]:
+        """All reports of all owners, newest first."""
         try:
             there = [path.name for path in self._folder.iterdir()]
         except OSError:
             return []
-        known = ((_NAME.fullmatch(name), name) for name in there)
-        return sorted((name for found, name in known if found and found[3] in wanted), reverse=True)
+        return sorted(filter(_NAME.fullmatch, there), reverse=True)
 
     def _clear(self, mark: str) -> None:
-        for name in self._names({mark})[MOST:]:
+        for name in _theirs(self._names(), {mark})[MOST:]:
             with suppress(OSError):  # another process was faster
                 (self._folder / name).unlink()
 
@@ -110,8 +113,7 @@ class Shelf:
         with self._lock:
             if name not in self._titles:
                 try:
-                    data = (self._folder / name).read_bytes()
-                    self._titles[name] = _title(read_report(data))
+                    self._titles[name] = _title(self._read(name))
                 except (OSError, SpecragError):
                     return None
             title = self._titles[name]
@@ -123,6 +125,10 @@ class Shelf:
             title=title,
             made_at=moment.strftime("%Y-%m-%d %H:%M"),
         )
+
+
+def _theirs(names: Iterable[str], marks: Collection[str]) -> list[str]:
+    return [name for name in names if name.split("-")[2] in marks]
 
 
 def _title(report: Report) -> str:

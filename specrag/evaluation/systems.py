@@ -89,10 +89,19 @@ def system_of(name: str, *, fork: StepName | None = None) -> System:
         UsageError: as `systems_of`.
     """
     method, _, changes = name.partition(":")
-    known = next((one for one in METHODS if one == method), None)
-    if known is None:
-        raise UsageError(f"There is no pipeline “{method[:40]}”; choose among {', '.join(METHODS)}.")
-    return System(name=name, method=known, settings=_settings(changes), fork=fork)
+    return System(name=name, method=method_of(method), settings=_settings(changes), fork=fork)
+
+
+def method_of(name: object) -> Method:
+    """The method of this name, which may come from anywhere.
+
+    Raises:
+        UsageError: there is none.
+    """
+    for method in METHODS:
+        if method == name:
+            return method
+    raise UsageError(f"There is no pipeline “{str(name)[:40]}”; choose among {', '.join(METHODS)}.")
 
 
 def forked(system: System) -> System:

@@ -6,7 +6,6 @@ whoever comes back sees how far it is. Its report goes on the shelf, also that o
 
 import asyncio
 import logging
-import tempfile
 import threading
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -22,8 +21,8 @@ from specrag.evaluation.guest import GuestParts
 from specrag.evaluation.plan import Plan
 from specrag.evaluation.questions import Dataset
 from specrag.evaluation.runner import Progress
-from specrag.evaluation.shelf import Shelf
-from specrag.evaluation.systems import METHODS, system_of
+from specrag.evaluation.systems import METHODS, method_of, system_of
+from specrag.evaluation.trial_folder import sweep, trial_folder
 
 _log = logging.getLogger(__name__)
 
@@ -40,7 +39,8 @@ class Wanted:
 
     dataset: Dataset
     pipelines: Sequence[object]
-    limit: int
+    limit: object
+    """Questions at most, from anywhere: `Trials` takes the nearest number that it allows."""
     corpus: CorpusName = "given"
 
 
@@ -70,9 +70,8 @@ class Trial:
 class Trials:
     """The evaluations that the page has started. Methods may be called from any thread."""
 
-    def __init__(self, host: Parts, shelf: Shelf) -> None:
+    def __init__(self, host: Parts) -> None:
         self._host = host
-        self.shelf = shelf
         self._lock = threading.Lock()
         self._trial: Trial | None = None
         self._thread: threading.Thread | None = None
@@ -102,19 +101,23 @@ class Trials:
                 total=len(plan.questions) * len(plan.systems),
             )
             self._trial = trial
-            self._loop = self._task = None
             self._thread = threading.Thread(
-                target=self._work, args=(plan, owner), name="specrag-trial", daemon=True
+                target=self._work, args=(plan, trial), name="specrag-trial", daemon=True
             )
             self._thread.start()
         return trial
 
-    def stop(self, owner: str = "") -> bool:
-        """End theirs that is under way, with a report over what is finished; whether there was one."""
+    def stop(self, owner: str = "", *, number: int | None = None) -> bool:
+        """End theirs that is under way, with a report over what is finished; whether there was one.
+
+        With a `number` only that one: who saw it may not know that it has ended and another has begun.
+        """
         with self._lock:
             trial = self._trial
-            if trial is None or trial.ended or trial.owner != owner:
+            if trial is None or trial.ended or trial.owner != owner or number not in (None, trial.number):
                 return False
+            if trial.stage == "stopping":  # a second time would not wait for the run that is being kept
+                return True
             self._trial = replace(trial, stage="stopping")
             if self._loop is not None and self._task is not None:
                 self._loop.call_soon_threadsafe(self._task.cancel)
@@ -128,31 +131,28 @@ class Trials:
             self._thread.join(timeout)
 
     def _plan(self, wanted: Wanted) -> Plan:
-        chosen = [one for one in METHODS if one in wanted.pipelines]
-        unknown = next((one for one in wanted.pipelines if one not in METHODS), None)
-        if unknown is not None:
-            raise UsageError(
-                f"There is no pipeline “{str(unknown)[:40]}”; choose among {', '.join(METHODS)}."
-            )
+        chosen = {method_of(one) for one in wanted.pipelines}
         if not chosen:
             raise UsageError("Choose at least one pipeline to evaluate.")
         return Plan(
             datasets=(wanted.dataset,),
-            systems=tuple(map(system_of, chosen)),
+            systems=tuple(system_of(one) for one in METHODS if one in chosen),
             settings=self._host.settings,
-            limit=max(1, min(wanted.limit, MOST_QUESTIONS)),
+            limit=_within(wanted.limit),
             corpus=wanted.corpus,
         )
 
-    def _work(self, plan: Plan, owner: str) -> None:
+    def _work(self, plan: Plan, trial: Trial) -> None:
         """The whole life of one trial; whatever happens, it ends."""
         report: dict[str, Any] | None = None
         stage, error, name = "failed", "", ""
         try:
-            with tempfile.TemporaryDirectory(prefix="specrag-trial-", ignore_cleanup_errors=True) as made:
-                stage, report = self._evaluated(plan, Path(made))
+            if trial.number == 1:
+                sweep()
+            with trial_folder() as folder:
+                stage, report = self._evaluated(plan, folder)
             if report is not None:
-                name = self.shelf.keep(report, owner=owner)
+                name = self._host.shelf.keep(report, owner=trial.owner)
         except SpecragError as told:
             error = str(told)
         except Exception:  # noqa: BLE001 - a bug must not leave a trial that never ends
@@ -176,9 +176,13 @@ class Trials:
         with self._lock:
             self._loop, self._task = asyncio.get_running_loop(), asyncio.current_task()
             stopped = self._trial is not None and self._trial.stage == "stopping"
-        if stopped:  # before there was anything to cancel
-            raise asyncio.CancelledError
-        return await evaluate(parts, plan, folder, tell=self._heard)
+        try:
+            if stopped:  # before there was anything to cancel
+                raise asyncio.CancelledError
+            return await evaluate(parts, plan, folder, tell=self._heard)
+        finally:  # who stops it from now on finds nothing to cancel, and no loop that is closed
+            with self._lock:
+                self._loop = self._task = None
 
     def _heard(self, state: Progress) -> None:
         self._change(done=state.done, failed=state.failed, left_s=state.left_s, begun=True)
@@ -190,3 +194,9 @@ class Trials:
             if begun and stage == "starting":
                 values["stage"] = "running"
             self._trial = replace(self._trial, **values)
+
+
+def _within(limit: object) -> int:
+    """The nearest limit that is allowed; what is no number counts as 0."""
+    number = limit if isinstance(limit, int | float) else 0
+    return int(max(1, min(number, MOST_QUESTIONS)))  # in this order NaN gives 1

@@ -1,4 +1,4 @@
-"""What an interval allows one to say, in words that are built from the numbers.
+"""What a report calls its figures, and what an interval allows one to say, in words built from the numbers.
 
 A difference whose interval holds 0, or whose signs may be luck, is not shown by so many questions, whatever
 its mean looks like; whoever wants to know needs more questions, and is told so.
@@ -7,6 +7,32 @@ its mean looks like; whoever wants to know needs more questions, and is told so.
 from collections.abc import Mapping
 from typing import Any, Final
 
+METRICS: Final = {
+    "score": "score",
+    "judged": "judged",
+    "faithfulness": "faithfulness",
+    "exact_match": "exact match",
+    "f1": "F1",
+    "contained": "answer contained",
+    "rouge_l": "ROUGE-L",
+    "all_answers": "all answers",
+    "citation_precision": "citation precision",
+    "citation_recall": "citation recall",
+    "abstained_right": "declined rightly",
+    "abstained_wrong": "declined wrongly",
+    "words": "words",
+}
+"""Figures of an answer in the order of the tables, and what people call them."""
+TIMES: Final = {
+    "retrieve_ms": "finding passages",
+    "phase.draft": "drafting",
+    "phase.verify": "verifying",
+    "ttft_ms": "to the answer's first word",
+    "total_ms": "whole run",
+}
+"""The same of the times of a run."""
+MOST_FAILURES: Final = 20
+"""Failed runs that are named."""
 NOTES: Final = """\
 Means over the questions, with the interval that holds them in 95 of 100 draws of the questions (percentile
 bootstrap), and with their own n where a figure means nothing for some questions: citation precision is over

@@ -1,5 +1,6 @@
 """Traces as files: the `specrag.trace/1` document on disk."""
 
+import os
 import uuid
 from contextlib import suppress
 from pathlib import Path
@@ -35,12 +36,27 @@ def write_file(data: bytes, path: str | Path) -> Path:
         TraceError: the file cannot be written.
     """
     target = Path(path)
-    part = target.parent / f".{target.name}.{uuid.uuid4().hex[:8]}"
     try:
-        part.write_bytes(data)
-        part.replace(target)
+        write_whole(data, target)
     except OSError as error:
-        with suppress(OSError):
-            part.unlink()
         raise TraceError(f"The trace cannot be written to {target}: {error.strerror}.") from error
     return target
+
+
+def write_whole(data: bytes, target: Path) -> None:
+    """Write a file wholly or not at all, and onto the disk; nothing is left beside it where that fails.
+
+    Raises:
+        OSError: the file cannot be written.
+    """
+    part = target.parent / f".{target.name}.{uuid.uuid4().hex[:8]}"
+    try:
+        with part.open("xb") as file:
+            file.write(data)
+            file.flush()
+            os.fsync(file.fileno())
+        part.replace(target)
+    except OSError:
+        with suppress(OSError):
+            part.unlink()
+        raise

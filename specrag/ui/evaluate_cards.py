@@ -47,9 +47,14 @@ def status(trial: Trial | None, *, mine: bool) -> str:
             return "The evaluation failed."
 
 
-def kept(reports: Sequence[Kept], shown: str) -> str:
+def shown(file: str) -> str:
+    """What is told when the report of a file is on the page."""
+    return f"The report of {file[:80]} is shown."
+
+
+def kept(reports: Sequence[Kept], current: str) -> str:
     """The reports of the shelf, to open; nothing where there is none."""
-    return render("evaluate_list", rows=reports, shown=shown) if reports else ""
+    return render("evaluate_list", rows=reports, current=current) if reports else ""
 
 
 def idle() -> str:

@@ -30,16 +30,16 @@ def report_of(parts: Parts, who: Visitor, name: str) -> Report:
     Raises:
         EvaluationError: there is no such report of theirs.
     """
-    found = parts.trials.shelf.load(name, owner_of(who))
+    found = parts.shelf.load(name, owner_of(who))
     return found if parts.settings.access == "shared" else {**found, "command": ""}
 
 
-def start(parts: Parts, who: Visitor, path: Path | None, pipelines: Sequence[object], limit: int) -> Trial:
+def start(parts: Parts, who: Visitor, path: Path | None, pipelines: Sequence[object], limit: object) -> Trial:
     """Evaluate the questions of a file, or without one those of the sample collection.
 
     Raises:
-        UsageError: it may not be started here, or the file is too large.
-        EvaluationError: the file is no file of questions.
+        UsageError: it may not be started here, or as `Trials.start`.
+        EvaluationError: the file is no file of questions, or too large.
     """
     if not allowed(parts.settings):
         raise UsageError(NOT_HERE)
@@ -48,14 +48,11 @@ def start(parts: Parts, who: Visitor, path: Path | None, pipelines: Sequence[obj
             dataset=sample_questions(parts.store), pipelines=pipelines, limit=limit, corpus="open"
         )
     else:
-        if path.stat().st_size > MOST_BYTES:
-            raise UsageError(
-                f"{path.name} is larger than {MOST_BYTES >> 20} MiB; use `specrag eval` for large sets."
-            )
-        wanted = Wanted(dataset=read_questions(path), pipelines=pipelines, limit=limit)
+        dataset = read_questions(path, most=MOST_BYTES, instead="use `specrag eval` for large sets")
+        wanted = Wanted(dataset=dataset, pipelines=pipelines, limit=limit)
     return parts.trials.start(wanted, owner=owner_of(who))
 
 
-def stop(parts: Parts, who: Visitor) -> bool:
-    """Stop the evaluation that is under way, if it is theirs; whether there was anything to stop."""
-    return allowed(parts.settings) and parts.trials.stop(owner_of(who))
+def stop(parts: Parts, who: Visitor, number: int | None = None) -> bool:
+    """Stop the evaluation that is under way, if it is theirs and has this number; whether there was one."""
+    return allowed(parts.settings) and parts.trials.stop(owner_of(who), number=number)

@@ -1,30 +1,19 @@
-"""A run as one HTML file that opens from a disk, in a mail or in years, and looks like the page.
-
-It is made of the page's own pieces and its style sheet. Nothing is loaded and no script runs: popovers and
-folds are native, dark and light follow the reader's system, and a policy inside the file forbids the rest,
-whatever a document or a model has written.
-"""
+"""A run as one HTML file, made of the page's own pieces. No script runs: popovers and folds are native."""
 
 import json
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import fields
 from datetime import UTC, datetime
-from functools import cache
 from typing import Any, Final
 
-from markupsafe import Markup
-
-from specrag import __version__
 from specrag.events import Event
 from specrag.tracing.trace import Trace
 from specrag.types import Scores
 from specrag.ui.cards import answer_card, board, passages_strip, timeline
+from specrag.ui.html_file import html_file, ours
 from specrag.ui.lanes import draft_numbers
-from specrag.ui.markup import render
 from specrag.ui.score_names import SCORES
 from specrag.ui.sentences import status_text
-from specrag.ui.theme import CSS_PATH
 
 _SCOPE: Final = "file"
 _PIPELINES: Final = {
@@ -33,8 +22,6 @@ _PIPELINES: Final = {
     "drafter": "Drafter only",
     "multihop": "Multi-hop RAG",
 }
-_COMMENT: Final = re.compile(r"/\*.*?\*/", re.DOTALL)
-_DARK: Final = re.compile(r"^\.dark \{(.*?)^\}", re.DOTALL | re.MULTILINE)
 
 
 def standalone(trace: Trace, events: Sequence[Event] = ()) -> str:  # noqa: ARG001 - as all formats are written
@@ -45,28 +32,20 @@ def standalone(trace: Trace, events: Sequence[Event] = ()) -> str:  # noqa: ARG0
         board(trace, scope=_SCOPE),
         timeline(trace),
     )
-    return render(
+    return html_file(
         "standalone",
+        title=trace.question[:120],
         trace=trace,
-        css=Markup(_style()),  # noqa: S704 - our own style sheet, no data
         status=status_text(trace),
         pipeline=_PIPELINES[trace.pipeline],
         when=_when(trace.created_at),
         models=_models(trace),
-        pieces=[Markup(piece) for piece in pieces],  # noqa: S704 - each was escaped by its own template
+        pieces=list(map(ours, pieces)),
         scores=_scores(trace),
         usage=(("drafter", trace.usage.drafter), ("verifier", trace.usage.verifier)),
         settings=_facts(trace.config),
         versions=_facts(trace.environment.get("versions")),
-        version=__version__,
     )
-
-
-@cache
-def _style() -> str:
-    """The page's style sheet, whose dark colours follow the system here: no one sets a class on this file."""
-    css = _COMMENT.sub("", CSS_PATH.read_text(encoding="utf-8"))
-    return _DARK.sub(r"@media (prefers-color-scheme: dark) { :root {\1} }", css)
 
 
 def _when(created_at: str) -> str:

@@ -4,12 +4,11 @@ import json
 import re
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 import pytest
 from playwright.sync_api import Browser, Locator, Page, expect
 
-from specrag.evaluation.reading import checked
 from specrag.evaluation.shelf import Shelf
 from specrag.ui.report.page import report_page
 from tests.e2e.axe import SERIOUS, findings
@@ -180,12 +179,18 @@ def test_it_fits_a_phone(browser: Browser, page_server: Server, theme: Theme) ->
         assert arrived.fits(), arrived.cut
 
 
+@pytest.mark.parametrize(
+    ("made", "figures"),
+    [(evaluation(), 5), (latency(), 3), (evaluation(dataset=HOSTILE, command=HOSTILE), 5)],
+    ids=["evaluation", "latency", "hostile"],
+)
 @pytest.mark.parametrize("width", [1440, PHONE])
-def test_the_file_opens_offline(browser: Browser, tmp_path: Path, width: int) -> None:
+def test_the_file_opens_offline(
+    browser: Browser, tmp_path: Path, width: int, made: dict[str, Any], figures: int
+) -> None:
     """Its figures are drawn although its policy forbids nearly everything, and nothing is asked for."""
     path = tmp_path / "report.html"
-    hostile = checked(evaluation(dataset=HOSTILE, command=HOSTILE))
-    path.write_text(report_page([checked(evaluation()), checked(latency()), hostile]))
+    path.write_text(report_page(made))
     context = browser.new_context(viewport={"width": width, "height": 900}, offline=True)
     page = context.new_page()
     problems: list[str] = []
@@ -199,7 +204,7 @@ def test_the_file_opens_offline(browser: Browser, tmp_path: Path, width: int) ->
     )
     page.goto(path.as_uri())
     expect(page.locator("[data-sr-figure] .main-svg").first).to_be_visible()
-    assert page.locator("[data-sr-figure].js-plotly-plot").count() == 13
+    assert page.locator("[data-sr-figure].js-plotly-plot").count() == figures
     assert page.evaluate("document.scrollingElement.scrollWidth <= innerWidth")
     assert not problems
     context.close()
@@ -207,9 +212,12 @@ def test_the_file_opens_offline(browser: Browser, tmp_path: Path, width: int) ->
 
 @pytest.mark.parametrize("width", [1440, PHONE])
 @pytest.mark.parametrize("theme", ["light", "dark"])
-def test_the_file_has_no_serious_finding(browser: Browser, tmp_path: Path, theme: Theme, width: int) -> None:
+@pytest.mark.parametrize("made", [evaluation(), latency()], ids=["evaluation", "latency"])
+def test_the_file_has_no_serious_finding(
+    browser: Browser, tmp_path: Path, theme: Theme, width: int, made: dict[str, Any]
+) -> None:
     path = tmp_path / "report.html"
-    path.write_text(report_page([checked(evaluation()), checked(latency())]))
+    path.write_text(report_page(made))
     context = browser.new_context(viewport={"width": width, "height": 900}, color_scheme=theme)
     page = context.new_page()
     page.goto(path.as_uri())

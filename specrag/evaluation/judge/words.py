@@ -1,11 +1,13 @@
 """The judge's part of the report for a person: who it was, what it said, and whether to trust it."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any, Final
 
 from specrag.evaluation.cells import code, number, plain, table
 
-_NOTES: Final = """\
+COUNTS: Final = {"asked": "asked", "unread": "unread", "unheard": "not reached"}
+VERDICTS: Final = ("correct", "incorrect", "declined")
+NOTES: Final = """\
 `judged` is 1 where the judge finds that an answer says what an accepted one says; of a question that the
 passages do not answer, where it finds the answer declines. A run that failed scores 0 and is not judged. A
 reply that cannot be read counts as unread and not as wrong. Agreement is between the judge's verdict and a
@@ -14,10 +16,14 @@ Agreement beyond luck is called shown where the interval lies above 0 and Fisher
 answers than questions, gives 5 % or less. It does not say which of the two is right: where they differ, look
 at the answers.
 """
-_RAGAS: Final = """\
+"""What the figures of the section mean."""
+RAGAS: Final = """\
 `faithfulness` is that of RAGAS: the share of an answer's statements that the passages bear out, as the judge
 divides and finds them. Answers that decline state nothing and are left out.
 """
+FAITHFULNESS: Final = "faithfulness"
+_NAMES: Final = 5
+"""Names under which a model answered that are told."""
 
 
 def judge_words(found: Mapping[str, Any] | None) -> Iterator[str]:
@@ -27,55 +33,67 @@ def judge_words(found: Mapping[str, Any] | None) -> Iterator[str]:
     yield "## The judge"
     yield _head(found)
     yield _verdicts(found)
-    yield _NOTES
+    yield NOTES
     yield trust_words(found["agreement"])
     if len(found["datasets"]) > 1:
         yield _by_dataset(found["datasets"])
-    if "faithfulness" in found["marks"]:
-        yield _RAGAS
-        yield _counts(found, "faithfulness")
+    if FAITHFULNESS in found["marks"]:
+        yield RAGAS
+        yield _counts(found, FAITHFULNESS)
 
 
 def trust_words(one: Mapping[str, Any]) -> str:
     """What the agreement allows one to say."""
-    if one["kappa"] is None:
-        return f"Over {one['n']} answers kappa has no value: the judge or the score says the same of all."
-    low, mean, high = (one["kappa"][name] for name in ("low", "mean", "high"))
-    said = (
-        f"Over {one['n']} answers judge and score agree on {one['share']:.0%}; "
-        f"kappa is {mean:.3f} ({low:.3f} to {high:.3f})"
-    )
+    if one["kappa"] is None or one["share"] is None:
+        return f"Over {one['n']:,} answers kappa has no value: the judge or the score says the same of all."
+    said = f"Over {one['n']:,} answers judge and score agree on {one['share']:.0%}; kappa is {_kappa(one)}"
     if one["kappa"]["clear"]:
         return f"{said}."
     return f"{said}, so no agreement beyond luck is shown."
 
 
-def _head(found: Mapping[str, Any]) -> str:
+def kappa_words(kappa: Mapping[str, Any]) -> tuple[str, str]:
+    """It and its interval: no difference, so without a plus."""
+    return f"{kappa['mean']:.3f}", f"{kappa['low']:.3f} to {kappa['high']:.3f}"
+
+
+def about(found: Mapping[str, Any], shown: Callable[[str], str] = str) -> Iterator[str]:
+    """How the judge was asked and at which cost; `shown` makes names fit for where they stand.
+
+    Nothing of a report from outside that does not tell.
+    """
+    if not found["marks"] or found["tokens"] is None:
+        return
+    names = found["answered_as"]
+    said = "temperature 0" if found["temperature"] == 0 else "at its own temperature, which cannot be set"
+    if names:
+        more = f" and {len(names) - _NAMES:,} more" if len(names) > _NAMES else ""
+        said = f"{said}, answering as {', '.join(map(shown, names[:_NAMES]))}{more}"
+    yield said
+    asked = ", ".join(shown(mark["by"]) for mark in found["marks"].values())
+    yield f"asked: {asked} (what follows the first word is the version)"
     tokens = found["tokens"]
-    uncounted = (
-        f", without {tokens['uncounted']} replies that were not counted" if tokens["uncounted"] else ""
-    )
-    names = ", ".join(map(plain, found["answered_as"]))
-    asked = ", ".join(plain(mark["by"]) for mark in found["marks"].values())
-    heat = "temperature 0" if found["temperature"] == 0 else "at its own temperature, which cannot be set"
-    lines = [
-        f"- judge: {code(str(found['model']))}, {heat}" + (f", answering as {names}" if names else ""),
-        f"- asked: {asked} (what follows the first word is the version)",
-        f"- tokens: {tokens['prompt']} read, {tokens['completion']} written{uncounted}",
-        f"- ended early: {plain(found['problem'])}" if found["problem"] else "",
-    ]
-    return "\n".join(line for line in lines if line)
+    lost = tokens["uncounted"]
+    uncounted = f", without {lost:,} replies that were not counted" if lost else ""
+    yield f"tokens: {tokens['prompt']:,} read, {tokens['completion']:,} written{uncounted}"
+
+
+def _head(found: Mapping[str, Any]) -> str:
+    first, *others = about(found, plain)
+    lines = [f"judge: {code(str(found['model']))}, {first}", *others]
+    if found["problem"]:
+        lines.append(f"ended early: {plain(found['problem'])}")
+    return "\n".join(f"- {line}" for line in lines)
 
 
 def _verdicts(found: Mapping[str, Any]) -> str:
-    heads = ["pipeline", "asked", "unread", "not reached", "correct", "incorrect", "declined"]
     return table(
-        [*heads, "agreement with score", "kappa"],
+        ["pipeline", *COUNTS.values(), *VERDICTS, "agreement with score", "kappa"],
         (
             [
                 code(name),
                 *_columns(one["marks"]["judged"]),
-                *(str(one["verdicts"][word]) for word in ("correct", "incorrect", "declined")),
+                *(str(one["verdicts"][word]) for word in VERDICTS),
                 number(one["agreement"]["share"]),
                 _kappa(one["agreement"]),
             ]
@@ -101,13 +119,12 @@ def _by_dataset(datasets: Mapping[str, Any]) -> str:
 
 def _counts(found: Mapping[str, Any], mark: str) -> str:
     rows = ([code(name), *_columns(one["marks"][mark])] for name, one in found["pipelines"].items())
-    return table(["pipeline", "asked", "unread", "not reached"], rows)
+    return table(["pipeline", *COUNTS.values()], rows)
 
 
 def _columns(one: Mapping[str, int]) -> list[str]:
-    return [str(one[name]) for name in ("asked", "unread", "unheard")]
+    return [str(one[name]) for name in COUNTS]
 
 
 def _kappa(one: Mapping[str, Any]) -> str:
-    kappa = one["kappa"]
-    return f"{kappa['mean']:.3f} ({kappa['low']:.3f} to {kappa['high']:.3f})" if kappa else ""
+    return "{} ({})".format(*kappa_words(one["kappa"])) if one["kappa"] else ""

@@ -37,6 +37,8 @@ GPU: Final = Machine(
 GPU_HOUR: Final = MachinePrice(per_hour=3.5)
 """Dollars for an hour of such a GPU: an assumption."""
 _MS: Final = 1000
+_LEAST: Final = 1e-6
+"""Dollars for a thousand questions; nothing can be saved of less."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -51,7 +53,7 @@ class Cost:
     @property
     def saved(self) -> float:
         """Share of the cost of standard RAG that is not spent; negative where speculative RAG costs more."""
-        return 1 - self.speculative / self.standard if self.standard else 0.0
+        return 1 - self.speculative / self.standard if self.standard >= _LEAST else 0.0
 
 
 def measured_cost(

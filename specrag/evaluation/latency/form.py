@@ -4,7 +4,7 @@ from typing import Annotated, Literal, TypeAlias
 
 from pydantic import BeforeValidator, Field
 
-from specrag.evaluation.form_parts import MOST, Count, Known, Number, Part, Text
+from specrag.evaluation.form_parts import MOST, MOST_SIZES, Count, Known, Number, Part, Text
 
 _Interval: TypeAlias = tuple[Number, Number] | None
 """None of a single repetition."""
@@ -101,9 +101,9 @@ class _Even(Part):
 
 
 class _Sweep(Part):
-    points: Annotated[list[_Point], Field(max_length=50)]
+    points: Annotated[list[_Point], Field(max_length=MOST_SIZES)]
     break_even: _Even
-    left_out: Annotated[list[Text], Field(max_length=50, default_factory=list)]
+    left_out: Annotated[list[Text], Field(max_length=MOST_SIZES, default_factory=list)]
 
 
 class _Place(Part):

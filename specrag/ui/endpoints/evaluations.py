@@ -5,7 +5,7 @@ from typing import Any, Final
 
 from specrag.build import Parts
 from specrag.evaluation.systems import Method
-from specrag.evaluation.trials import MOST_QUESTIONS, Trial
+from specrag.evaluation.trials import Trial
 from specrag.library.visitors import Visitor
 from specrag.ui import evaluating
 from specrag.ui.endpoints.documents import uploaded
@@ -16,7 +16,7 @@ def reports(parts: Parts, who: Visitor) -> list[dict[str, Any]]:
 
     Example: `Client(url).predict(api_name="/reports")[0]["name"]`.
     """
-    return [asdict(one) for one in parts.trials.shelf.kept(evaluating.owner_of(who))]
+    return [asdict(one) for one in parts.shelf.kept(evaluating.owner_of(who))]
 
 
 def report(parts: Parts, who: Visitor, name: str) -> dict[str, Any]:
@@ -40,8 +40,7 @@ def evaluate(
     """
     path = None if file is None else uploaded(file)
     try:
-        most = max(1, min(limit, MOST_QUESTIONS))
-        return _told(evaluating.start(parts, who, path, pipelines or ("standard", "speculative"), most))
+        return _told(evaluating.start(parts, who, path, pipelines or ("standard", "speculative"), limit))
     finally:
         if path is not None:
             path.unlink(missing_ok=True)
@@ -58,12 +57,14 @@ def evaluation(parts: Parts, who: Visitor) -> dict[str, Any]:
     return _told(trial) if trial is not None and trial.owner == evaluating.owner_of(who) else {}
 
 
-def stop_evaluation(parts: Parts, who: Visitor) -> bool:
+def stop_evaluation(parts: Parts, who: Visitor, number: int | None = None) -> bool:
     """Stop your evaluation; whether one was under way. Its report is of the runs that were finished.
 
     Example: `Client(url).predict(api_name="/stop_evaluation")`.
+
+    With the `number` of `/evaluate` only that one is stopped, and none that has begun since.
     """
-    return evaluating.stop(parts, who)
+    return evaluating.stop(parts, who, number)
 
 
 def _told(trial: Trial) -> dict[str, Any]:

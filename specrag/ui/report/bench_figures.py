@@ -7,10 +7,22 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
+from specrag.evaluation.latency import words
 from specrag.ui import theme
 from specrag.ui.lanes import ticks
-from specrag.ui.markup import tick_text, time_text
-from specrag.ui.report.looks import LINE, axis, dots, layout, names_axis, plain, rows_figure, shown, upright
+from specrag.ui.markup import tick_text
+from specrag.ui.report.looks import (
+    LINE,
+    axis,
+    dots,
+    layout,
+    names_axis,
+    plain,
+    rows_figure,
+    shown,
+    upright,
+    whiskers,
+)
 from specrag.ui.report.parts import Estimate
 
 if TYPE_CHECKING:
@@ -55,7 +67,7 @@ def phases(found: Mapping[str, Any]) -> "Figure":
                 y=list(range(len(rows))),
                 marker=_look(name),
                 hovertext=[
-                    f"{row}<br>{plain(name)}: {time_text(value)}"
+                    f"{row}<br>{plain(name)}: {words.ms(value)}"
                     for row, value in zip(rows, taken, strict=True)
                 ],
                 hovertemplate="%{hovertext}<extra></extra>",
@@ -152,13 +164,7 @@ def curve(points: Sequence[Mapping[str, Any]], even: Mapping[str, Any]) -> "Figu
             y=[max(one[key], _LEAST) for one in points],
             marker={"size": 10, "symbol": symbol, "color": theme.PLOT_TEXT},
             line={"color": theme.PLOT_TEXT, "dash": dash},
-            error_y={
-                "type": "data",
-                "symmetric": False,
-                "array": [max(0.0, high - mean) for mean, _, high in spans[key]],
-                "arrayminus": [max(0.0, mean - low) for mean, low, _ in spans[key]],
-                "color": theme.PLOT_TEXT,
-            },
+            error_y=whiskers(spans[key]),
             hovertext=[
                 f"{plain(one['verifier'], 80)}<br>{title}: {shown(span)}"
                 for one, span in zip(points, spans[key], strict=True)

@@ -3,10 +3,10 @@
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
-from specrag.evaluation.latency import markdown as words
+from specrag.evaluation.latency import words
 from specrag.prices import cost_text
 from specrag.ui.report import bench_figures as figures
-from specrag.ui.report.parts import Cell, Part, Table, cells, minus
+from specrag.ui.report.parts import Cell, Part, Table, cells
 
 _TITLES: Final = {"ttft": "first token", "total": "whole answer"}
 
@@ -72,29 +72,17 @@ def _phases(report: Mapping[str, Any]) -> Part:
         figure=figures.phases(report),
         said="Each way's phases end to end, beside the least time that they can take on this machine.",
         tables=(Table(caption="Phases", heads=heads, rows=rows, texts=frozenset({1, 2}), folded=True),),
-        notes=(_floor(report["floor"]),),
-    )
-
-
-def _floor(floor: Mapping[str, Any] | None) -> str:
-    if not floor:
-        return "What a server computes is its own to know, so there is no floor."
-    machine = floor["machine"]
-    return (
-        "The floor is the least time that the operations and bytes of a phase take on this machine, which "
-        "does "
-        f"{machine['matrix_gflops']:.0f} GFLOP/s in an fp32 matrix product and reads "
-        f"{machine['memory_gb_s']:.1f} GB/s."
+        notes=(words.floor_words(report["floor"]),),
     )
 
 
 def _sweep(sweep: Mapping[str, Any] | None, *, few: bool) -> Iterator[Part]:
-    if sweep is None or not sweep["points"]:
+    if sweep is None:
         return
     rows = tuple(
         (
             Cell(f"{one['size_ratio']:.1f}"),
-            Cell(f"{one['parameters'] / words.MILLION:,.0f} million"),
+            Cell(words.size_words(one["parameters"])),
             *(_ratio_cell(one, key) for key in _TITLES),
             Cell("" if one["floor"] is None else f"{one['floor']:.2f}"),
         )
@@ -109,34 +97,29 @@ def _sweep(sweep: Mapping[str, Any] | None, *, few: bool) -> Iterator[Part]:
     )
     yield Part(
         title="Where it begins to pay",
-        words=(_even(even), words.HINT) if few else (_even(even),),
+        words=(words.even_words(even), *((words.HINT,) if few else ())) if rows else (),
         figure=figures.curve(sweep["points"], even),
         said="The ratio over how many times larger the verifier is than the drafter.",
-        tables=(Table(caption="The ratio by size", heads=heads, rows=rows),),
+        tables=(Table(caption="The ratio by size", heads=heads, rows=rows),) if rows else (),
         notes=(
-            *((f"The break-even is read off {even['method']}.",) if even["method"] else ()),
+            *((words.method_words(even),) if rows and even["method"] else ()),
             *(f"Left out: {line}" for line in sweep["left_out"]),
         ),
     )
 
 
-def _even(even: Mapping[str, Any]) -> str:
-    whole, first = (words.even_words(even[key]) for key in ("total", "ttft"))
-    return f"Break-even for the whole answer: {whole}; for the first token: {first}."
-
-
 def _costs(costs: Sequence[Mapping[str, Any]]) -> Iterator[Part]:
     if not costs:
         return
-    assumed = list(dict.fromkeys(line for one in costs for line in one["assumes"]))
+    lines = words.assumed(costs)
     rows = tuple(
         cells(
             (
                 one["what"],
                 cost_text(one["standard_dollars"]),
                 cost_text(one["speculative_dollars"]),
-                minus(f"{one['saved']:.0%}"),
-                ", ".join(str(assumed.index(line) + 1) for line in one["assumes"]),
+                words.saved_words(one),
+                words.numbers_of(one, lines),
             )
         )
         for one in costs
@@ -150,5 +133,5 @@ def _costs(costs: Sequence[Mapping[str, Any]]) -> Iterator[Part]:
                 rows=rows,
             ),
         ),
-        notes=tuple(f"{number}. {line[:1].upper()}{line[1:]}." for number, line in enumerate(assumed, 1)),
+        notes=words.assumption_words(lines),
     )

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
 from specrag.ui import theme
-from specrag.ui.report.looks import LINE, SYMBOLS, axis, dots, layout, plain, rows_figure, shown
+from specrag.ui.report.looks import LINE, SYMBOLS, axis, dots, layout, plain, rows_figure, shown, whiskers
 from specrag.ui.report.parts import Estimate, difference, estimate
 
 if TYPE_CHECKING:
@@ -15,6 +15,8 @@ ALONE: Final = "alone: "
 _SHARE: Final = {"range": [-0.03, 1.03]}
 _BIGGEST: Final = 34
 """Diameter of the fullest bin, in pixels."""
+_ROOMY: Final = {"range": [-0.05, 1.05]}
+"""Room for such a circle at either end."""
 
 
 def accuracy(pipelines: Mapping[str, Any]) -> "Figure | None":
@@ -37,15 +39,7 @@ def accuracy(pipelines: Mapping[str, Any]) -> "Figure | None":
                 x=[seconds],
                 y=[found[0]],
                 marker={"size": 12, "symbol": SYMBOLS[place % len(SYMBOLS)], "color": theme.PLOT_TEXT},
-                error_y={
-                    "type": "data",
-                    "symmetric": False,
-                    "array": [max(0.0, found[2] - found[0])],
-                    "arrayminus": [max(0.0, found[0] - found[1])],
-                    "color": theme.PLOT_TEXT,
-                    "thickness": 1.6,
-                    "width": 5,
-                },
+                error_y=whiskers([found]),
                 hovertext=[f"{plain(name, 120)}<br>score {shown(found)}<br>{seconds:.2f} s"],
                 hovertemplate="%{hovertext}<extra></extra>",
             )
@@ -142,6 +136,7 @@ def calibration(bins: Sequence[Mapping[str, Any]]) -> "Figure | None":
         [
             Scatter(x=[0, 1], y=[0, 1], mode="lines", line=line, hoverinfo="skip"),
             Scatter(
+                cliponaxis=False,
                 x=[one["confidence"] for one in known],
                 y=[one["accuracy"] for one in known],
                 mode="markers",
@@ -158,6 +153,6 @@ def calibration(bins: Sequence[Mapping[str, Any]]) -> "Figure | None":
         ]
     )
     figure.update_layout(
-        layout(height=380, xaxis=axis("mean confidence", **_SHARE), yaxis=axis("share right", **_SHARE))
+        layout(height=380, xaxis=axis("mean confidence", **_ROOMY), yaxis=axis("share right", **_ROOMY))
     )
     return figure

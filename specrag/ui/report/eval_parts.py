@@ -3,10 +3,9 @@
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
-from specrag.evaluation.markdown import METRICS, MOST_FAILURES, TIMES
-from specrag.evaluation.words import NOTES, difference_words
+from specrag.evaluation.words import METRICS, MOST_FAILURES, NOTES, TIMES, difference_words
 from specrag.ui.report import eval_figures as figures
-from specrag.ui.report.choice_parts import chosen
+from specrag.ui.report.choice_parts import also_chosen, chosen
 from specrag.ui.report.judge_parts import judged
 from specrag.ui.report.parts import (
     Cell,
@@ -14,6 +13,7 @@ from specrag.ui.report.parts import (
     Table,
     cells,
     estimate_cell,
+    prose,
     signed_cell,
 )
 
@@ -34,6 +34,7 @@ def eval_figures(report: Mapping[str, Any]) -> tuple[Part, ...]:
         *_files(report["datasets"], pipelines),
         *chosen(pipelines),
         _times(pipelines),
+        *also_chosen(pipelines),
         *_failures(pipelines),
     )
 
@@ -55,7 +56,7 @@ def _answers(pipelines: Mapping[str, Any]) -> Part:
         figure=figures.accuracy(pipelines),
         said="Score of each pipeline with its interval, over the median time of its runs.",
         tables=(Table(caption="Answers of each pipeline", heads=heads, rows=rows),),
-        notes=(" ".join(NOTES.replace("`", "").split()),),
+        notes=(prose(NOTES),),
     )
 
 

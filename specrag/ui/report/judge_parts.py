@@ -1,50 +1,88 @@
 """Who judged the answers, and whether to trust it: a judged figure alone would be taken for a counted one."""
 
 from collections.abc import Iterator, Mapping
-from typing import Any, Final
+from typing import Any
 
-from specrag.ui.report.parts import Cell, Part, Table, number, signed_cell
-
-_COUNTS: Final = {"asked": "asked", "unread": "unread", "unheard": "not reached"}
-_VERDICTS: Final = ("correct", "incorrect", "declined")
-_NOTE: Final = (
-    "Judged is 1 where the judge finds that an answer says what an accepted one says, or that it declines "
-    "where the passages do not answer. Agreement is with a score that counts as right; kappa takes off what "
-    "luck alone would give: 1 is full agreement, 0 is luck. It does not say which of the two is right."
+from specrag.evaluation.cells import number
+from specrag.evaluation.judge.words import (
+    COUNTS,
+    FAITHFULNESS,
+    NOTES,
+    RAGAS,
+    VERDICTS,
+    about,
+    kappa_words,
+    trust_words,
 )
+from specrag.ui.report.parts import Cell, Part, Table, minus, prose
 
 
 def judged(found: Mapping[str, Any] | None) -> Iterator[Part]:
     """Nothing if nobody judged."""
     if found is None:
         return
-    rows = tuple((Cell(name), *_cells(one)) for name, one in found["pipelines"].items())
-    heads = ("pipeline", *_COUNTS.values(), *_VERDICTS, "agreement with score", "kappa")
+    faithful = FAITHFULNESS in found["marks"]
+    tables = (_verdicts(found), _by_file(found), *((_faithfulness(found),) if faithful else ()))
     yield Part(
         title=f"The judge: {found['model']}",
         words=tuple(_words(found)),
-        tables=(Table(caption="Verdicts of the judge", heads=heads, rows=rows),) if rows else (),
-        notes=(_NOTE,),
+        tables=tuple(table for table in tables if table.rows),
+        notes=(
+            *(f"{line[:1].upper()}{line[1:]}." for line in about(found)),
+            prose(NOTES),
+            *((prose(RAGAS),) if faithful else ()),
+        ),
     )
 
 
 def _words(found: Mapping[str, Any]) -> Iterator[str]:
-    one = found["agreement"]
-    if one is not None and one["share"] is not None:
-        said = f"Over {one['n']:,} answers judge and score agree on {one['share']:.0%}"
-        shown = one["kappa"] is not None and one["kappa"]["clear"]
-        yield f"{said}." if shown else f"{said}, and no agreement beyond luck is shown."
+    if found["agreement"] is not None:
+        yield trust_words(found["agreement"])
     if found["problem"]:
         yield f"It ended early: {found['problem']}"
 
 
-def _cells(one: Mapping[str, Any]) -> Iterator[Cell]:
-    counts = one["marks"].get("judged", {})
-    yield from (_count(counts.get(name)) for name in _COUNTS)
-    yield from (_count(one["verdicts"].get(word)) for word in _VERDICTS)
-    agreement = one["agreement"]
-    yield Cell("" if agreement is None else number(agreement["share"]))
-    yield signed_cell(None if agreement is None else agreement["kappa"])
+def _verdicts(found: Mapping[str, Any]) -> Table:
+    rows = tuple(
+        (
+            Cell(name),
+            *_counts(one["marks"].get("judged", {})),
+            *(_count(one["verdicts"].get(word)) for word in VERDICTS),
+            *_agreement(one["agreement"]),
+        )
+        for name, one in found["pipelines"].items()
+    )
+    heads = ("pipeline", *COUNTS.values(), *VERDICTS, "agreement with score", "kappa")
+    return Table(caption="Verdicts of the judge", heads=heads, rows=rows)
+
+
+def _by_file(found: Mapping[str, Any]) -> Table:
+    """Of one file the verdicts are all."""
+    files = found["datasets"] if len(found["datasets"]) > 1 else {}
+    rows = tuple(
+        (Cell(name), _count(one["agreement"]["n"]), *_agreement(one["agreement"]))
+        for name, one in files.items()
+    )
+    heads = ("file", "judged", "agreement with score", "kappa")
+    return Table(caption="Agreement of judge and score by file", heads=heads, rows=rows)
+
+
+def _faithfulness(found: Mapping[str, Any]) -> Table:
+    rows = tuple(
+        (Cell(name), *_counts(one["marks"].get(FAITHFULNESS, {}))) for name, one in found["pipelines"].items()
+    )
+    return Table(caption="Answers asked for faithfulness", heads=("pipeline", *COUNTS.values()), rows=rows)
+
+
+def _agreement(one: Mapping[str, Any] | None) -> tuple[Cell, Cell]:
+    if one is None:
+        return Cell(""), Cell("")
+    kappa = Cell(*map(minus, kappa_words(one["kappa"]))) if one["kappa"] else Cell("")
+    return Cell(number(one["share"])), kappa
+
+
+def _counts(one: Mapping[str, int]) -> Iterator[Cell]:
+    yield from (_count(one.get(name)) for name in COUNTS)
 
 
 def _count(value: int | None) -> Cell:

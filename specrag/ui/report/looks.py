@@ -103,19 +103,24 @@ def dots(
             "color": colours,
             "line": {"width": 1, "color": theme.PLOT_TEXT},
         },
-        error_x={
-            "type": "data",
-            "visible": any(one[1] < one[2] for one in found),
-            "symmetric": False,
-            "array": [max(0.0, one[2] - one[0]) for one in found],
-            "arrayminus": [max(0.0, one[0] - one[1]) for one in found],
-            "color": theme.PLOT_TEXT,
-            "thickness": 1.6,
-            "width": 5,
-        },
+        error_x=whiskers(found),
         hovertext=[plain(text, _HOVER) for text in hovers],
         hovertemplate="%{hovertext}<extra></extra>",
     )
+
+
+def whiskers(found: Sequence[Estimate]) -> dict[str, Any]:
+    """The intervals of means, as Plotly draws them."""
+    return {
+        "type": "data",
+        "visible": any(one[1] < one[2] for one in found),
+        "symmetric": False,
+        "array": [max(0.0, one[2] - one[0]) for one in found],
+        "arrayminus": [max(0.0, one[0] - one[1]) for one in found],
+        "color": theme.PLOT_TEXT,
+        "thickness": 1.6,
+        "width": 5,
+    }
 
 
 def rows_figure(

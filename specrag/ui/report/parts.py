@@ -80,9 +80,9 @@ def difference(one: Mapping[str, Any]) -> Estimate | None:
     return (one["mean"], one["low"], one["high"])
 
 
-def number(value: float | None) -> str:
-    """Three digits, or nothing."""
-    return "" if value is None else f"{value:.3f}"
+def prose(notes: str) -> str:
+    """Notes that are wrapped for a terminal, as a paragraph."""
+    return " ".join(notes.replace("`", "").split())
 
 
 def minus(text: str) -> str:

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Any
 
-from specrag.evaluation.latency.markdown import conditions, place_words
+from specrag.evaluation.latency.words import conditions, place_words
 from specrag.evaluation.reading import EVALUATION
 from specrag.ui.report.bench_parts import bench_figures
 from specrag.ui.report.eval_parts import eval_figures

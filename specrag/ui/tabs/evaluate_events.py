@@ -6,6 +6,7 @@ start an evaluation is asked each time, since a hidden form stops nobody.
 
 import asyncio
 import itertools
+import re
 import uuid
 from collections import OrderedDict
 from collections.abc import AsyncGenerator
@@ -17,8 +18,7 @@ import gradio as gr
 
 from specrag.errors import SpecragError, UsageError
 from specrag.evaluation.reading import Report
-from specrag.evaluation.shelf import Shelf
-from specrag.evaluation.trials import MOST_QUESTIONS, Trial, Trials
+from specrag.evaluation.trials import Trial, Trials
 from specrag.startup import Startup
 from specrag.ui import evaluate_cards as cards
 from specrag.ui import evaluating
@@ -45,10 +45,12 @@ class Events:
     def __init__(self, startup: Startup, tab: "EvaluateTab") -> None:
         self._startup = startup
         self._tab = tab
-        self._shelf = Shelf(startup.settings.home)
         self._turns = itertools.count(1)
-        self._latest: OrderedDict[str, int] = OrderedDict()
-        """What each open page follows; whatever it followed before ends by itself."""
+        self._latest: OrderedDict[str, tuple[int, bool]] = OrderedDict()
+        """What each open page follows, and whether it waits for an end that it was not told of.
+
+        Whatever it followed before ends by itself.
+        """
 
     @property
     def outputs(self) -> list[Any]:
@@ -66,7 +68,7 @@ class Events:
 
     async def look(self, request: gr.Request, shown: object) -> AsyncGenerator[Updates]:
         """The tab was opened: the newest report, unless one is on the page, and what is under way."""
-        kept = await asyncio.to_thread(self._shelf.kept, self._owner(request))
+        kept = await asyncio.to_thread(self._startup.parts.shelf.kept, self._owner(request))
         name = shown if isinstance(shown, str) and shown else ""
         if name or not kept or not self._startup.state.ready:
             yield {self._tab.kept: cards.kept(kept, name)}
@@ -84,17 +86,19 @@ class Events:
         try:
             await asyncio.to_thread(self._start, request, source, file, chosen, limit)
         except SpecragError as error:
-            yield {tab.message: notice("error", str(error)), tab.status: cards.status_line(str(error))}
+            said = notice("error", str(error))
+            yield {tab.file: None, tab.message: said, tab.status: cards.status_line(str(error))}
             return
         yield {tab.file: None, tab.message: ""}
-        async with aclosing(self._follow(request)) as updates:
+        async with aclosing(self._follow(request, started=True)) as updates:
             async for update in updates:
                 yield update
 
-    def _stop(self, request: gr.Request) -> Updates:
-        """Stop the evaluation that is under way, if it is this visitor's; whoever follows it sees its end."""
+    def _stop(self, request: gr.Request, shown: str) -> Updates:
+        """Stop the evaluation of this number, if it is the visitor's; whoever follows it sees its end."""
         who = visitor_of(request, self._startup.settings)
-        if not (self._startup.state.ready and evaluating.stop(self._startup.parts, who)):
+        number = int(shown) if re.fullmatch(r"[0-9]{1,9}", shown) else 0
+        if not (self._startup.state.ready and evaluating.stop(self._startup.parts, who, number)):
             return {self._tab.status: gr.skip()}
         return {self._tab.status: cards.status_line("The evaluation is being stopped.")}
 
@@ -107,8 +111,8 @@ class Events:
                 return {**opened, self._tab.status: cards.status_line("")}  # it tells of the one before
             case "evaluate-save" if act:
                 return await asyncio.to_thread(self._save, request, act.id, act.value)
-            case "evaluate-stop":
-                return self._stop(request)
+            case "evaluate-stop" if act:
+                return self._stop(request, act.id)
             case _:
                 return {self._tab.status: gr.skip()}
 
@@ -123,53 +127,64 @@ class Events:
         return {
             **await asyncio.to_thread(drawn, tab, report, focus=f"upload-{next(self._turns)}"),
             tab.message: said,
+            tab.status: cards.status_line(cards.shown(Path(str(file)).name)),  # it tells of the one before
             tab.shown: _UPLOADED,
             tab.upload: None,  # or gradio does not tell of the same file a second time
-            tab.kept: cards.kept(await asyncio.to_thread(self._shelf.kept, self._owner(request)), ""),
+            tab.kept: cards.kept(
+                await asyncio.to_thread(self._startup.parts.shelf.kept, self._owner(request)), ""
+            ),
         }
 
     def _start(
         self, request: gr.Request, source: object, file: object, chosen: object, limit: object
     ) -> None:
-        path = Path(file) if source == FILE and isinstance(file, str) else None
+        sent = Path(file) if isinstance(file, str) else None
+        path = sent if source == FILE else None
         try:
             if not self._startup.state.ready:
                 raise UsageError("The program is still starting; evaluate again in a moment.")
             if source == FILE and path is None:
                 raise UsageError("Choose a file of questions first.")
-            most = int(limit) if isinstance(limit, int | float) and 1 <= limit <= MOST_QUESTIONS else 1
             who = visitor_of(request, self._startup.settings)
-            evaluating.start(self._startup.parts, who, path, chosen if isinstance(chosen, list) else (), most)
+            evaluating.start(
+                self._startup.parts, who, path, chosen if isinstance(chosen, list) else (), limit
+            )
         finally:
-            if path is not None:
-                path.unlink(missing_ok=True)
+            if sent is not None:  # anybody could fetch it by its address
+                sent.unlink(missing_ok=True)
 
-    async def _follow(self, request: gr.Request) -> AsyncGenerator[Updates]:
-        """Updates until the evaluation that is under way has ended, then its report."""
+    async def _follow(self, request: gr.Request, *, started: bool = False) -> AsyncGenerator[Updates]:
+        """Updates until the evaluation that is under way has ended, then its report.
+
+        The end of one that has ended already is told if this page was waiting for it, or has `started` it.
+        """
         tab, owner = self._tab, self._owner(request)
         session, turn = str(request.session_hash), next(self._turns)
-        self._remember(session, turn)
+        waits = started or self._latest.get(session, (0, False))[1]
+        self._remember(session, turn, waits=waits)
         sent: Updates = {}
-        begun = self._trials.newest if self._trials else None
-        if begun is None or begun.ended:
-            yield {tab.status: gr.skip()}  # gradio needs something to send
-            return
         while (trial := self._trials.newest if self._trials else None) is not None:
-            if self._latest.get(session) != turn:
+            if self._latest.get(session, (0, False))[0] != turn:
                 return
+            if trial.ended and not waits:
+                yield {tab.progress: "", tab.go: gr.update(interactive=True)}
+                return
+            waits = not trial.ended
+            self._remember(session, turn, waits=waits)
             now = self._shown(trial, owner)
             news = {key: value for key, value in now.items() if sent.get(key) != value}
             yield news or {tab.status: gr.skip()}
             sent |= now
-            if trial.ended or trial.number != begun.number:
+            if trial.ended:
                 break
             await asyncio.sleep(TICK_S)
-        if trial is None or trial.owner != owner:
-            return
-        if trial.report:
-            yield await self._opened(request, trial.report)
-        if trial.error:
-            yield {tab.message: notice("error", trial.error)}
+        if trial is None:
+            yield {tab.status: gr.skip()}  # gradio needs something to send
+        elif trial.owner == owner:
+            if trial.report:
+                yield await self._opened(request, trial.report)
+            if trial.error:
+                yield {tab.message: notice("error", trial.error)}
 
     def _shown(self, trial: Trial, owner: str) -> Updates:
         tab, mine = self._tab, trial.owner == owner
@@ -181,7 +196,7 @@ class Events:
 
     async def _opened(self, request: gr.Request, name: str, *, focus: bool = True) -> Updates:
         tab, owner = self._tab, self._owner(request)
-        kept = await asyncio.to_thread(self._shelf.kept, owner)
+        kept = await asyncio.to_thread(self._startup.parts.shelf.kept, owner)
         try:
             report = await asyncio.to_thread(self._report, request, name)
         except SpecragError as error:
@@ -211,8 +226,8 @@ class Events:
         said = f"{path.name} is saved by your browser."
         return {tab.saved: str(path), tab.saving: uuid.uuid4().hex, tab.message: notice("success", said)}
 
-    def _remember(self, session: str, turn: int) -> None:
-        self._latest[session] = turn
+    def _remember(self, session: str, turn: int, *, waits: bool) -> None:
+        self._latest[session] = turn, waits
         self._latest.move_to_end(session)
         while len(self._latest) > _PAGES:
             self._latest.popitem(last=False)

@@ -47,7 +47,7 @@ def drawn(tab: "EvaluateTab", report: Report, *, focus: str) -> Updates:
 def saved(report: Report, form: str, who: Visitor) -> Path:
     """A report in a file for the browser of a visitor: `json`, or else one page."""
     as_json = form == "json"
-    text = json.dumps(report, ensure_ascii=False, indent=1) if as_json else report_page([report])
+    text = json.dumps(report, ensure_ascii=False, indent=1) if as_json else report_page(report)
     name = file_name(f"specrag-{title_of(report)}", "specrag-report")
     path = folder_for(who) / f"{name}.{'json' if as_json else 'html'}"
     path.write_text(text, encoding="utf-8", errors="replace")
