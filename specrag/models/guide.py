@@ -1,15 +1,14 @@
 """The guided template as a small state machine over text: where its lines end, whoever decodes.
 
 A line ends at a newline, at the end-of-turn token, after its sentences, or at its token limit; an exact one
-at its limit alone. A line that says nothing yet ("The answer is:"), and a rationale that only asks the question
-again, should not end: whoever decodes then looks for the likeliest token that goes on, since a small model would
-rather end its turn.
+at its limit alone. A line that says nothing yet ("The answer is:") should not end, and one that answers a
+question should not begin by asking it again: whoever decodes then looks for the likeliest token that goes on,
+since a small model would rather do just that.
 """
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from types import MappingProxyType
 from typing import Literal, TypeAlias
 
 from specrag.models.base import End, Line, Piece
@@ -23,12 +22,6 @@ _MIN_WORDS = 3
 """Fewer words ("Yes.", "St.") do not make a sentence."""
 _LIST_NUMBER = re.compile(r"(^|\s)\d{1,2}\.$")
 """A full stop after such a number more often begins a list than ends a sentence."""
-
-_COLONS = (":", "：")  # noqa: RUF001 - full-width
-_ANNOUNCING: Mapping[str, tuple[str, ...]] = MappingProxyType(
-    {"rationale": (*_COLONS, "?", "？", "؟"), "answer": _COLONS}  # noqa: RUF001
-)
-"""What a line of a part cannot end with. An answer may be a title with a question mark, and a query is a question."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -73,13 +66,13 @@ class Guide:
     @property
     def hollow(self) -> bool:
         """Whether the line says nothing yet, and should; what an exact one says is of no interest."""
-        return not self.line.exact and (is_hollow(self._shown) or self._announces)
+        return not self.line.exact and is_hollow(self._shown)
 
-    @property
-    def _announces(self) -> bool:
-        """Whether the line stops before what it has to say: at a colon, or with a question for a rationale."""
-        ends = _ANNOUNCING.get(self.line.part, ())
-        return self._shown.rstrip().endswith(ends) if ends else False
+    def passes_over(self, text: str, *, ends: bool = False) -> bool:
+        """Whether a likelier token is not taken while the line is hollow: it ends it, or asks again."""
+        if ends or "\n" in text:
+            return True
+        return not self._shown.strip() and text.strip().casefold() in self.line.not_first
 
     @property
     def end(self) -> End:
@@ -123,7 +116,7 @@ class Guide:
         shown = self._shown.rstrip()
         if wanted is None or not following[:1].isspace() or not shown.endswith(_TERMINATORS):
             return False
-        if _LIST_NUMBER.search(shown) or self._announces:
+        if _LIST_NUMBER.search(shown):
             return False
         done = [part for part in sentences(self._shown) if len(part.split()) >= _MIN_WORDS]
         return len(done) >= wanted
