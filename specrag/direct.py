@@ -17,7 +17,7 @@ from specrag.models.base import Begin, Conversation, End, LanguageModel, Line, O
 from specrag.prompts import ANSWER_LABEL, direct_conversation
 from specrag.scoring import geometric_mean
 from specrag.sent import read_events
-from specrag.text import is_abstention, is_hollow, without_citations
+from specrag.text import asking_words, is_abstention, is_hollow, without_citations
 from specrag.timeline import Timeline
 from specrag.types import Answer, Decision, Passage, Role
 
@@ -52,7 +52,8 @@ async def write_answer(
         ContextTooLong: not even one passage fits the context.
         ModelError: the model cannot write it.
     """
-    lines = (Line(part="answer", max_tokens=max_tokens, label=ANSWER_LABEL),)
+    again = asking_words(question)
+    lines = (Line(part="answer", max_tokens=max_tokens, label=ANSWER_LABEL, not_first=again),)
     pieces: list[Piece] = []
     sent: Begin | None = None
     step = "fallback" if decision.kind == "fallback" else "answer"

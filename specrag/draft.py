@@ -18,6 +18,7 @@ from specrag.models.base import Begin, End, LanguageModel, Line, Output, Piece, 
 from specrag.prompts import ANSWER_LABEL, RATIONALE_LABEL, draft_conversation
 from specrag.scoring import draft_score
 from specrag.text import (
+    asking_words,
     cited_numbers,
     content_words,
     is_abstention,
@@ -72,9 +73,12 @@ async def write_drafts(
         span = timeline.start("draft", parent, subset_id=subset.id)
         yield span
         writings.append(_Writing(subset=subset, passages=tuple(passages_of[subset.id]), span=span))
+    again = asking_words(question)
     lines = (
-        Line(part="rationale", max_tokens=rationale_tokens, label=RATIONALE_LABEL, sentences=1),
-        Line(part="answer", max_tokens=answer_tokens, label=ANSWER_LABEL, sentences=1),
+        Line(
+            part="rationale", max_tokens=rationale_tokens, label=RATIONALE_LABEL, sentences=1, not_first=again
+        ),
+        Line(part="answer", max_tokens=answer_tokens, label=ANSWER_LABEL, sentences=1, not_first=again),
     )
     conversations = [draft_conversation(question, writing.passages, instruction) for writing in writings]
     error = "The drafter ended before this draft was finished."

@@ -126,6 +126,7 @@ _CITED = re.compile(rf"\s*\[({_NUMBER}(?:\s*[,;]\s*{_NUMBER})*)\]")
 _ANNOUNCEMENT = re.compile(
     r"^\W*(the\s+)?(short\s+)?answer(\s+is)?(\s+to\s+the\s+question(\s+is)?)?\W*$", re.IGNORECASE
 )
+_ASKING = frozenset({"how", "what", "when", "where", "which", "who", "whom", "whose", "why"})
 
 
 def sentences(text: str) -> list[str]:
@@ -161,6 +162,13 @@ def _in_full(text: str) -> str:
 def is_hollow(answer: str) -> bool:
     """Whether an answer holds no word, or only announces one ("The answer is:")."""
     return not _WORD.search(_ANNOUNCEMENT.sub("", answer))
+
+
+def asking_words(question: str) -> frozenset[str]:
+    """The word that a question begins with, if it is one that asks; English only."""
+    first = _WORD.search(question)
+    word = first[0].casefold() if first else ""
+    return frozenset({word} & _ASKING)
 
 
 def cited_numbers(text: str) -> set[int]:

@@ -104,3 +104,11 @@ def test_an_announcement_goes_on_with_the_answer() -> None:
     lines = (Line(part="answer", max_tokens=40, sentences=1),)
     out, _ = write("The answer is:\n", lines)
     assert text(out, "answer") == "The answer is:z"
+
+
+def test_an_answer_does_not_begin_by_asking_again() -> None:
+    """A small model would rather write the question: the likeliest token that does not begin it is taken."""
+    lines = (Line(part="answer", max_tokens=40, sentences=1, not_first=frozenset({"w"})),)
+    out, fed = write("waw\n", lines)
+    assert text(out, "answer") == fed == "zaw"
+    assert [item.logprob for item in out if isinstance(item, Piece)] == [-3.0, -0.5, -0.5]

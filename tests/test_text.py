@@ -3,6 +3,7 @@
 import pytest
 
 from specrag.text import (
+    asking_words,
     cited_numbers,
     content_words,
     is_abstention,
@@ -128,3 +129,18 @@ def test_an_announcement_without_an_answer_is_hollow(answer: str) -> None:
 @pytest.mark.parametrize("answer", ["No", "The Who", "42", "The answer is 42.", "Answer Me (film)"])
 def test_an_answer_is_not_hollow(answer: str) -> None:
     assert not is_hollow(answer)
+
+
+@pytest.mark.parametrize(
+    ("question", "words"),
+    [
+        ("when did the first train run?", {"when"}),
+        ("Who founded it?", {"who"}),
+        ("“What” is it?", {"what"}),
+        ("The Who: where from?", set()),
+        ("Larkspur 3 battery", set()),
+        ("?", set()),
+    ],
+)
+def test_only_a_word_that_asks_is_not_to_begin_an_answer(question: str, words: set[str]) -> None:
+    assert asking_words(question) == words

@@ -45,6 +45,8 @@ class Line:
     """Put before the line by the template, read by the model and never counted in a span."""
     sentences: int | None = None
     """The line also ends when the model has finished this many sentences."""
+    not_first: frozenset[str] = frozenset()
+    """Words, in lower case, that should not begin the line."""
     exact: bool = False
     """The line ends at `max_tokens` and nowhere else, whatever the model writes: for measurements."""
 

@@ -1,8 +1,9 @@
 """The guided template as a small state machine over text: where its lines end, whoever decodes.
 
 A line ends at a newline, at the end-of-turn token, after its sentences, or at its token limit; an exact one
-at its limit alone. A line that says nothing yet ("The answer is:") should not end: whoever decodes then looks
-for the likeliest token that goes on, since a small model would rather end its turn.
+at its limit alone. A line that says nothing yet ("The answer is:") should not end, and one that answers a
+question should not begin by asking it again: whoever decodes then looks for the likeliest token that goes on,
+since a small model would rather do just that.
 """
 
 import re
@@ -66,6 +67,12 @@ class Guide:
     def hollow(self) -> bool:
         """Whether the line says nothing yet, and should; what an exact one says is of no interest."""
         return not self.line.exact and is_hollow(self._shown)
+
+    def passes_over(self, text: str, *, ends: bool = False) -> bool:
+        """Whether a likelier token is not taken while the line is hollow: it ends it, or asks again."""
+        if ends or "\n" in text:
+            return True
+        return not self._shown.strip() and text.strip().casefold() in self.line.not_first
 
     @property
     def end(self) -> End:

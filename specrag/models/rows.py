@@ -63,9 +63,10 @@ class Row:
         return self._forced.popleft()
 
     def _first_that_goes_on(self, candidates: Candidates) -> tuple[int, float]:
-        """The likeliest token that does not end the line, if there is one among the candidates."""
+        """The likeliest token that the guide does not pass over, if there is one among the candidates."""
         for token, logprob in candidates:
-            if token not in self._end_ids and "\n" not in self._text_of(token):
+            ends = token in self._end_ids
+            if not self._guide.passes_over("" if ends else self._text_of(token), ends=ends):
                 return token, logprob
         return candidates[0]
 

@@ -70,7 +70,7 @@ class Writing:
                 continue
             self._again = 0
             taken = token
-            if self.guide.hollow and (token.ends or "\n" in token.text):
+            if self.guide.hollow and self.guide.passes_over(token.text, ends=token.ends):
                 taken = await self._that_goes_on(source, token)
             step = self.guide.take(taken.text, taken.logprob, ends=taken.ends)
             if step.piece is not None:
@@ -86,10 +86,10 @@ class Writing:
                 return
 
     async def _that_goes_on(self, source: Source, token: Token) -> Token:
-        """The likeliest token that does not end the line, if there is one."""
+        """The likeliest token that the guide does not pass over, if there is one."""
         async with aclosing(source.likeliest(await self._prompt())) as others:
             async for other in others:
-                if not other.ends and other.text and "\n" not in other.text:
+                if other.text and not self.guide.passes_over(other.text, ends=other.ends):
                     return other
         return token
 
