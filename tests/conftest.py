@@ -4,9 +4,11 @@ Tests run offline by construction: a connection that leaves loopback raises, exc
 fetches the weights and in tests marked `network`.
 """
 
+import gc
 import ipaddress
 import signal
 import sys
+import warnings
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -45,6 +47,15 @@ def _network(request: pytest.FixtureRequest) -> Iterator[None]:
     _allowed["network"] = request.node.get_closest_marker("network") is not None
     yield
     _allowed["network"] = False
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _old_objects_rest() -> None:
+    """Garbage is looked for among the objects of a file's tests: among all of a session's it takes seconds."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ResourceWarning)
+        gc.collect()
+    gc.freeze()
 
 
 @pytest.fixture

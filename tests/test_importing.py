@@ -1,8 +1,9 @@
 """Runs from files: what was exported comes back, and whatever else is in a file ends in one sentence."""
 
+import gc
 import json
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -217,6 +218,17 @@ def _check_sentence(text: str) -> None:
     assert len(text) < 400
 
 
+def imported(document: dict[str, Any]) -> tuple[Trace, Sequence[Event], float]:
+    """What is imported, and in how many seconds of the processor; none of them for the garbage of other tests."""
+    data = json.dumps(document).encode()
+    gc.disable()
+    try:
+        started = time.process_time()
+        return *import_run(data), time.process_time() - started
+    finally:
+        gc.enable()
+
+
 def test_events_whose_folding_would_take_hours_are_not_folded() -> None:
     """Texts grow by copying: 50,000 tokens after one of a megabyte would be copied 50,000 times."""
     document = json.loads(file_of())
@@ -227,9 +239,8 @@ def test_events_whose_folding_would_take_hours_are_not_folded() -> None:
     ]
     big = [token[0], {**token[1], "text": "x" * 1_000_000}]  # type: ignore[dict-item]
     document["events"] = [*events[:-1], big, *([token] * 50_000), events[-1]]
-    started = time.process_time()
-    trace, told = import_run(json.dumps(document).encode())
-    assert time.process_time() - started < 20
+    trace, told, seconds = imported(document)
+    assert seconds < 20
     assert trace == SELECTED
     assert len(told) < 1000
 
@@ -242,9 +253,8 @@ def test_events_of_thousands_of_hops_are_not_folded() -> None:
     token = {"at_ms": 0.0, "part": "note", "text": "x", "logprob": -1.0}
     written = [["HopToken", {**token, "number": n % 1990}] for n in range(97_000)]
     document["events"] = [events[0], *begun, *written, *events[1:]]
-    started = time.process_time()
-    trace, told = import_run(json.dumps(document).encode())
-    assert time.process_time() - started < 4, "it takes under one; folded, it took eight"
+    trace, told, seconds = imported(document)
+    assert seconds < 4, "it takes under one; folded, it took eight"
     assert trace == MULTIHOP
     assert len(told) < 1000
 

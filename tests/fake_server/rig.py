@@ -3,8 +3,8 @@
 import asyncio
 import gc
 import warnings
-from collections.abc import AsyncIterator, Iterator, Sequence
-from contextlib import AsyncExitStack, ExitStack, aclosing, asynccontextmanager, contextmanager
+from collections.abc import AsyncIterator, Sequence
+from contextlib import AsyncExitStack, ExitStack, aclosing, asynccontextmanager
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -61,33 +61,19 @@ def access(role: Role, servers: Sequence[FakeServer], **other: Any) -> Access:
     return Access(role=role, urls=tuple(server.url for server in servers), **{**given, **other})
 
 
-@contextmanager
-def _new_garbage() -> Iterator[None]:
-    """Collecting within looks at new objects only: the millions of a whole session would cost seconds each time."""
-    if gc.get_freeze_count():  # within another one
-        yield
-        return
-    gc.freeze()
-    try:
-        yield
-    finally:
-        gc.unfreeze()
-
-
 @asynccontextmanager
 async def model(role: Role, *servers: FakeServer, **other: Any) -> AsyncIterator[ServerModel]:
     """A model over servers, which is closed in the end, with every connection."""
-    with _new_garbage():
-        made = ServerModel(access(role, servers, **other))
-        try:
-            yield made
-        finally:
-            await made.aclose()
-            with warnings.catch_warnings():
-                # a socket that was being connected when its request was cancelled, or its server killed, goes
-                # with the garbage; what stays open is asked of the server itself
-                warnings.simplefilter("ignore", ResourceWarning)
-                gc.collect()
+    made = ServerModel(access(role, servers, **other))
+    try:
+        yield made
+    finally:
+        await made.aclose()
+        with warnings.catch_warnings():
+            # a socket that was being connected when its request was cancelled, or its server killed, goes with
+            # the garbage; what stays open is asked of the server itself
+            warnings.simplefilter("ignore", ResourceWarning)
+            gc.collect()
     for server in servers:
         assert await until(lambda server=server: server.open_connections == 0), "a connection stayed open"  # type: ignore[misc]
 
