@@ -1,6 +1,7 @@
 """From traces to what the Ask tab's components show, sending only what has changed."""
 
 import asyncio
+import time
 from collections.abc import AsyncGenerator
 from contextlib import aclosing
 from typing import Any, Final
@@ -19,6 +20,7 @@ from specrag.ui.memory import colour_of
 from specrag.ui.written import answer_tokens
 
 TICK_S: Final = 0.25
+BUTTONS_S: Final = 1.0
 """How often a page that follows a run is told what is new."""
 NAMES: Final = (
     "run_id",
@@ -89,11 +91,13 @@ class Show:
         self.opened = opened or again
         self._again = again
         self._sent: dict[str, object] = {}
+        self._buttons_at = time.monotonic()
 
     def trace(self, trace: Trace, *, sharing: int = 0) -> Updates:
         """A run, live or finished; `sharing` other runs use the models at the same time."""
         running = trace.status == "running"
         roles = roles_of(trace)
+        self._tell_buttons_again()
         return self._updates(
             run_id=trace.run_id,
             **({} if self.opened else {"own_run": trace.run_id}),
@@ -162,6 +166,13 @@ class Show:
             later if name in ("status", "answer", "ask", "stop", "colour") else first
             for name, first, later in zip(NAMES, empty, shown, strict=True)
         )
+
+    def _tell_buttons_again(self) -> None:
+        """Once in a while: a page that is still being built, as after a reload, can lose the first word."""
+        if time.monotonic() - self._buttons_at > BUTTONS_S:
+            self._buttons_at = time.monotonic()
+            for name in ("ask", "stop"):
+                self._sent.pop(name, None)
 
     def _updates(self, **values: object) -> Updates:
         return tuple(self._update(name, values[name]) if name in values else gr.skip() for name in NAMES)
