@@ -49,6 +49,15 @@ def paced(
         yield page
 
 
+@pytest.fixture(scope="session")
+def slow(
+    browser: Browser, tmp_path_factory: pytest.TempPathFactory, embedder_path: Path
+) -> Iterator[ScriptedPage]:
+    """A server over a scripted model whose runs take half a minute, however slow the machine is beside it."""
+    with scripted_page(tmp_path_factory.mktemp("slow"), embedder=embedder_path, per_second=20) as page:
+        yield page
+
+
 @pytest.fixture
 def arrive(browser: Browser, server: Server) -> Iterator[Arrive]:
     """A new visitor for each call, not yet at the page."""

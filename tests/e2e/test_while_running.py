@@ -64,9 +64,9 @@ def test_stop_frees_the_server_at_once_and_keeps_what_was_written(visitor: Visit
     visitor.stop()
 
 
-def test_a_reload_in_the_middle_follows_the_run_to_its_end(browser: Browser, paced: ScriptedPage) -> None:
-    """Over a model that writes for ten seconds on any machine; a real one may have ended before the page is back."""
-    with Visitor(browser, paced.url) as visitor:
+def test_a_reload_in_the_middle_follows_the_run_to_its_end(browser: Browser, slow: ScriptedPage) -> None:
+    """A run of the real model may have ended before the page is back."""
+    with Visitor(browser, slow.url) as visitor:
         visitor.open()
         visitor.ask(FOUNDER)
         expect(visitor.status).to_have_text(re.compile("^Drafting"))
@@ -74,26 +74,25 @@ def test_a_reload_in_the_middle_follows_the_run_to_its_end(browser: Browser, pac
         assert run_id
         visitor.reload()
         expect(visitor.status).to_have_text(re.compile("^Drafting"))
+        assert slow.active()["runs"] == 1
         expect(visitor.stop_button).to_be_enabled()
         expect(visitor.ask_button).to_be_disabled()
         assert visitor.run_id == run_id
-        assert paced.active()["runs"] == 1
+        assert slow.active()["runs"] == 1, "still the same run"
         visitor.wait_for_end(DONE)
         expect(visitor.cards).to_have_count(4)
         assert visitor.run_id == run_id
 
 
-def test_stop_reaches_a_run_that_was_found_again_after_a_reload(
-    browser: Browser, paced: ScriptedPage
-) -> None:
-    with Visitor(browser, paced.url) as visitor:
+def test_stop_reaches_a_run_that_was_found_again_after_a_reload(browser: Browser, slow: ScriptedPage) -> None:
+    with Visitor(browser, slow.url) as visitor:
         visitor.open()
         visitor.ask(FOUNDER)
         expect(visitor.status).to_have_text(re.compile("^Drafting"))
         visitor.reload()
         expect(visitor.stop_button).to_be_enabled()
         visitor.stop()
-        _wait_until_free(paced, time.monotonic())
+        _wait_until_free(slow, time.monotonic())
 
 
 def test_the_keyboard_is_enough(visitor: Visitor) -> None:
