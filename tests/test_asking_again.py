@@ -2,6 +2,7 @@
 
 import pytest
 
+from specrag.models.scripted import Written
 from specrag.tracing.trace import Trace, fold
 from tests.fake_server.rig import judge, model
 from tests.fake_server.server import FakeServer
@@ -9,7 +10,7 @@ from tests.toys import events_of, filled_store, pipeline
 
 
 async def _run(question: str) -> Trace:
-    again = {"rationale": " what they stand for.", "answer": " what they stand for."}
+    again: Written = {"rationale": " what they stand for.", "answer": " what they stand for."}
     with FakeServer(lambda _: again) as server, FakeServer(lambda _: again, judge=judge) as other:
         async with model("drafter", server, key="") as drafter, model("verifier", other, key="") as verifier:
             return fold(await events_of(pipeline(filled_store(), drafter, verifier), question))
