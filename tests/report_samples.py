@@ -23,8 +23,8 @@ def _pipeline(score: float, total_ms: float, **more: Any) -> dict[str, Any]:
 
 
 def _difference(mean: float, *, clear: bool) -> dict[str, Any]:
-    signs = 0.031 if clear else 0.625
-    return {"mean": mean, "low": mean - 0.1, "high": mean + 0.1, "n": 4, "sign_p": signs, "clear": clear}
+    luck = 0.031 if clear else 0.625
+    return {"mean": mean, "low": mean - 0.1, "high": mean + 0.1, "n": 4, "p": luck, "clear": clear}
 
 
 _CHOICES = {

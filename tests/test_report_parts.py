@@ -34,15 +34,15 @@ def test_differences_show_their_intervals_and_say_what_they_show() -> None:
 
 
 def test_only_what_is_shown_is_a_filled_dot() -> None:
-    """An interval that leaves 0 out looks like a difference, also where its signs may be luck."""
+    """An interval that leaves 0 out looks like a difference, also where it may be luck."""
     made = evaluation()
-    made["differences"][0] |= {"mean": -0.2, "low": -0.3, "high": -0.1, "sign_p": 0.25}
+    made["differences"][0] |= {"mean": -0.2, "low": -0.3, "high": -0.1, "p": 0.25}
     (series,) = data(parts(made)["Differences on the same questions"])
     assert series["marker"]["symbol"] == ["circle-open", "circle"]
     part = parts(made)["Differences on the same questions"]
     assert [one[-1] for one in part.tables[0].rows] == [
-        ("no difference shown", "sign test: 0.250"),
-        ("worse", "sign test: 0.031"),
+        ("no difference shown", "p = 0.250"),
+        ("worse", "p = 0.031"),
     ]
 
 

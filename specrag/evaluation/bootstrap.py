@@ -4,24 +4,25 @@ The questions are drawn again with replacement, all pipelines together, so that 
 same questions and is not blurred by how hard those are.
 
 Of few values, or few that are not 0, the draws know too little: of one value they make an interval of no
-width. So a difference has to pass the sign test as well, which is exact for any number of questions.
+width. So a difference has to pass the paired randomisation test as well, which is exact for few questions.
 """
 
-import math
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Any, Final, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
+from specrag.evaluation.randomisation import randomisation_test
+
 Numbers: TypeAlias = NDArray[Any]
 
 DRAWS: Final = 10_000
 LEVEL: Final = 0.95
-SIGN_LEVEL: Final = 0.05
-"""Of the sign test, two-sided: 6 differences all one way pass it, 5 do not."""
+LUCK: Final = 0.05
+"""Of the randomisation test, two-sided: 6 differences all one way pass it, 5 do not."""
 _AT_ONCE: Final = 1_000_000
 """Numbers drawn in one piece, so that thousands of questions do not fill the memory."""
 _KEPT: Final = 40_000_000
@@ -36,13 +37,13 @@ class Estimate:
     low: float
     high: float
     n: int
-    sign_p: float = 1.0
-    """How often signs that are tossed like coins are at least as uneven as those of the values."""
+    p: float = 1.0
+    """Of a difference: how often it would be as large by luck (`randomisation_test`)."""
 
     @property
     def clear(self) -> bool:
-        """Whether the interval leaves 0 out and the signs are no luck, as a difference has to show."""
-        return (self.low > 0 or self.high < 0) and self.sign_p <= SIGN_LEVEL
+        """Whether the interval leaves 0 out and it is no luck, as a difference has to show."""
+        return (self.low > 0 or self.high < 0) and self.p <= LUCK
 
 
 def estimate(values: Sequence[float], *, seed: int = 0, draws: int = DRAWS) -> Estimate | None:
@@ -51,7 +52,7 @@ def estimate(values: Sequence[float], *, seed: int = 0, draws: int = DRAWS) -> E
         return None
     data = np.asarray(values, dtype=np.float64)
     low, high = _ends(_means(data, seed=seed, draws=draws))
-    return Estimate(mean=float(data.mean()), low=low, high=high, n=len(data), sign_p=sign_test(values))
+    return Estimate(mean=float(data.mean()), low=low, high=high, n=len(data))
 
 
 def difference(
@@ -62,18 +63,9 @@ def difference(
     Raises:
         ValueError: they are not of the same length.
     """
-    return estimate([a - b for a, b in zip(ours, theirs, strict=True)], seed=seed, draws=draws)
-
-
-def sign_test(values: Sequence[float]) -> float:
-    """The exact two-sided p of as many values above 0 and below it as there are; those at 0 say nothing."""
-    above, below = sum(value > 0 for value in values), sum(value < 0 for value in values)
-    n, fewer = above + below, min(above, below)
-    ways = [
-        math.exp(math.lgamma(n + 1) - math.lgamma(k + 1) - math.lgamma(n - k + 1) - n * math.log(2))
-        for k in range(fewer + 1)
-    ]
-    return min(1.0, 2 * math.fsum(ways))
+    values = [a - b for a, b in zip(ours, theirs, strict=True)]
+    found = estimate(values, seed=seed, draws=draws)
+    return None if found is None else replace(found, p=randomisation_test(values, seed=seed, draws=draws))
 
 
 def estimate_of(

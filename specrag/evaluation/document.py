@@ -148,7 +148,7 @@ def interval(one: Estimate) -> dict[str, Any]:
         "low": _rounded(one.low),
         "high": _rounded(one.high),
         "n": one.n,
-        "sign_p": _rounded(one.sign_p),
+        "p": _rounded(one.p),
         "clear": one.clear,
     }
 

@@ -33,7 +33,7 @@ class _Difference(Part):
     high: Known
     n: Count
     clear: bool
-    sign_p: Known = None
+    p: Known = None
 
 
 class _Auc(Part):

@@ -19,7 +19,7 @@ _ELSEWHERE: Final = ("ui", "cli", "tracing", "library", "vllm", "evaluation/judg
 """Folders that no answer of an evaluation follows from."""
 _REPORT: Final = frozenset({
     "bootstrap", "cells", "choices", "document", "form", "form_parts", "judging", "markdown", "metrics",
-    "outcome", "ranking", "reading", "shelf", "summary", "words",
+    "outcome", "randomisation", "ranking", "reading", "shelf", "summary", "words",
 })  # fmt: skip
 """Files of the evaluation that look at finished runs only."""
 _PAGE: Final = frozenset({"guest", "sample_questions", "trial_folder", "trials"})

@@ -41,9 +41,9 @@ yes or no is right, or if a question that the passages do not answer is declined
 run that failed scores 0. A long answer is more likely to hold an accepted one, so its words are counted.
 Exact match and F1 are those of SQuAD v1.1 and HotpotQA. Times are medians of single runs, one after the
 other, without finding the passages, which is done once for all pipelines of a question. A difference is
-called better or worse where its interval leaves 0 out and the exact two-sided sign test over the questions
-that differ gives 5 % or less. Each row is tested by itself: of 20 comparisons without any true difference,
-about one may look like one.
+called better or worse where its interval leaves 0 out and the two-sided paired randomisation test gives
+5 % or less. Each row is tested by itself: of 20 comparisons without any true difference, about one may look
+like one.
 """
 """What the figures of a report mean."""
 _MINUTE_S: Final = 60

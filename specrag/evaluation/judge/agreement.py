@@ -15,7 +15,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from specrag.evaluation.bootstrap import SIGN_LEVEL, Estimate, Numbers, estimate_of
+from specrag.evaluation.bootstrap import LUCK, Estimate, Numbers, estimate_of
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -51,7 +51,7 @@ class Agreement:
     @property
     def clear(self) -> bool:
         """Whether they agree beyond luck."""
-        return self.kappa is not None and self.kappa.low > 0 and self.luck_p <= SIGN_LEVEL
+        return self.kappa is not None and self.kappa.low > 0 and self.luck_p <= LUCK
 
 
 def agreement(pairs: Sequence[Pair], *, seed: int = 0) -> Agreement:

@@ -99,7 +99,7 @@ def _compared(found: Sequence[Mapping[str, Any]]) -> Iterator[Part]:
 def _in_words(one: Mapping[str, Any]) -> Cell:
     if one["mean"] is None:
         return Cell("")
-    return Cell(difference_words(one), "" if one["sign_p"] is None else f"sign test: {one['sign_p']:.3f}")
+    return Cell(difference_words(one), "" if one["p"] is None else f"p = {one['p']:.3f}")
 
 
 def _files(datasets: Mapping[str, Any], pipelines: Mapping[str, Any]) -> Iterator[Part]:
