@@ -145,6 +145,10 @@ def test_a_program_sees_its_own_evaluation(host: Parts, trials: Trials) -> None:
     assert evaluations.report(host, ada, told["report"])["n"] == 3
     assert evaluations.evaluation(host, bob) == {}
     assert evaluations.reports(host, bob) == []
+    trials.start(wanted("standard"), owner="user:bob")
+    assert evaluations.evaluation(host, ada) == told, "it was lost once somebody else's had begun"
+    ended(trials)
+    assert evaluations.evaluation(host, bob)["number"] == 2
 
 
 def test_a_shelf_that_cannot_be_written_is_told(host: Parts, tmp_path: Path) -> None:

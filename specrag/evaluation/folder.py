@@ -135,7 +135,7 @@ class Folder:
             raise EvaluationError(f"{path} cannot be read: {error}; use --restart.") from error
 
     def _check_empty(self) -> None:
-        if any(one.name not in _OURS for one in self.path.iterdir()):
+        if any(one.name not in _OURS and not _unfinished(one.name) for one in self.path.iterdir()):
             raise EvaluationError(
                 f"{self.path} holds files that are no evaluation; choose an empty folder with --out."
             )
@@ -183,6 +183,11 @@ class Folder:
                 shutil.rmtree(self.path / CORPUS)
         except OSError as error:
             raise EvaluationError(f"{self.path} cannot be emptied: {error.strerror or error}.") from error
+
+
+def _unfinished(name: str) -> bool:
+    """Whether it is what a process left that was killed while it wrote the first plan."""
+    return name.startswith(f".{PLAN}.")
 
 
 def _part(plan: Mapping[str, Any], name: str) -> dict[str, Any]:

@@ -31,6 +31,8 @@ MOST_BYTES: Final = 2 << 20
 """Of a file of questions."""
 Stage: TypeAlias = Literal["starting", "running", "stopping", "done", "stopped", "failed"]
 ENDED: Final = frozenset({"done", "stopped", "failed"})
+_OWNERS: Final = 100
+"""Whose last evaluation is remembered."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -74,6 +76,8 @@ class Trials:
         self._host = host
         self._lock = threading.Lock()
         self._trial: Trial | None = None
+        self._before: dict[str, Trial] = {}
+        """The last one of each owner before that, of so many owners."""
         self._thread: threading.Thread | None = None
         self._loop: asyncio.AbstractEventLoop | None = None
         self._task: asyncio.Task[None] | None = None
@@ -82,6 +86,12 @@ class Trials:
     def newest(self) -> Trial | None:
         """The one that is under way, or the last one."""
         return self._trial
+
+    def newest_of(self, owner: str) -> Trial | None:
+        """The newest one of an owner, also after somebody else has begun another."""
+        with self._lock:
+            trial = self._trial
+            return trial if trial is not None and trial.owner == owner else self._before.get(owner)
 
     def start(self, wanted: Wanted, *, owner: str = "") -> Trial:
         """Begin.
@@ -94,6 +104,8 @@ class Trials:
             before = self._trial
             if before is not None and not before.ended:
                 raise UsageError("An evaluation is under way; stop it, or wait until it is done.")
+            if before is not None:
+                self._remember(before)
             trial = Trial(
                 number=before.number + 1 if before else 1,
                 owner=owner,
@@ -129,6 +141,12 @@ class Trials:
             self.stop(self._trial.owner)
         if self._thread is not None:
             self._thread.join(timeout)
+
+    def _remember(self, trial: Trial) -> None:
+        self._before.pop(trial.owner, None)  # so that it becomes the newest
+        self._before[trial.owner] = trial
+        if len(self._before) > _OWNERS:
+            del self._before[next(iter(self._before))]
 
     def _plan(self, wanted: Wanted) -> Plan:
         chosen = {method_of(one) for one in wanted.pipelines}
