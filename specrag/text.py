@@ -1,16 +1,14 @@
-"""Small text laws that several steps share: sentences, content words, equal answers, abstentions.
+"""Small text laws that several steps share: content words, equal answers, abstentions.
 
-All scripts are meant: a sentence may end in a full-width stop, and words are runs of letters and digits of
-any alphabet. Nothing here knows a model.
+All scripts are meant: words are runs of letters and digits of any alphabet. Nothing here knows a model.
 """
 
 import re
 import unicodedata
 
-_SENTENCE_END = re.compile(r"(?<=[.!?…؟۔।])[\"'”’)\]]*\s+|(?<=[。！？])|\n+")  # noqa: RUF001 - scripts
 _WORD = re.compile(r"\w+")
 _ARTICLES = frozenset({"a", "an", "the"})
-_FUNCTION_WORDS = frozenset(
+FUNCTION_WORDS = frozenset(
     [
         "a",
         "an",
@@ -124,20 +122,20 @@ _SHORT_NOT = re.compile(r"(?<=\bca)(n)['’]t\b|(?<=\w)n['’]t\b", re.IGNORECAS
 _NUMBER = r"\d{1,2}"
 _CITED = re.compile(rf"\s*\[({_NUMBER}(?:\s*[,;]\s*{_NUMBER})*)\]")
 _ANNOUNCEMENT = re.compile(
-    r"^\W*(the\s+)?(short\s+)?answer(\s+is)?(\s+to\s+the\s+question(\s+is)?)?\W*$", re.IGNORECASE
+    r"^\W*(the\s+)?(short\s+)?answer(\s+is)?(\s+to\s+the\s+question(\b.*\bis)?)?\W*$",
+    re.IGNORECASE | re.DOTALL,
 )
-_ASKING = frozenset({"how", "what", "when", "where", "which", "who", "whom", "whose", "why"})
-
-
-def sentences(text: str) -> list[str]:
-    """The sentences of a text in order, without the empty ones."""
-    return [part for piece in _SENTENCE_END.split(text) if piece and (part := piece.strip())]
+_QUESTION_WORDS = frozenset({"how", "what", "when", "where", "which", "who", "whom", "whose", "why"})
+_ASKING_VERBS = frozenset(
+    {"are", "could", "did", "do", "does", "had", "has", "have", "is", "should", "was", "were", "would"}
+)
+"""Not "can", "may" and "will", with which a name can begin."""
 
 
 def content_words(text: str) -> list[str]:
     """Lower-case words of the text that carry meaning, in order and with repetitions."""
     folded = unicodedata.normalize("NFKC", text).casefold()
-    return [word for word in _WORD.findall(folded) if word not in _FUNCTION_WORDS]
+    return [word for word in _WORD.findall(folded) if word not in FUNCTION_WORDS]
 
 
 def normalise_answer(answer: str) -> str:
@@ -168,7 +166,7 @@ def asking_words(question: str) -> frozenset[str]:
     """The word that a question begins with, if it is one that asks; English only."""
     first = _WORD.search(question)
     word = first[0].casefold() if first else ""
-    return frozenset({word} & _ASKING)
+    return frozenset({word} & (_QUESTION_WORDS | _ASKING_VERBS))
 
 
 def cited_numbers(text: str) -> set[int]:

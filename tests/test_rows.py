@@ -91,6 +91,12 @@ def test_a_line_ends_with_its_sentence_and_not_inside_a_number() -> None:
     assert text(out, "rationale") == "It weighs 3.4 kilos."
 
 
+def test_a_line_does_not_end_with_an_abbreviation() -> None:
+    lines = (Line(part="answer", max_tokens=60, sentences=1),)
+    out, _ = write("It was Dr. Bo L. Moody, v. Acme Inc. of it. Then", lines)
+    assert text(out, "answer") == "It was Dr. Bo L. Moody, v. Acme Inc. of it."
+
+
 def test_a_list_number_is_not_a_sentence() -> None:
     one = (Line(part="rationale", max_tokens=60, sentences=1), LINES[1])
     out, _ = write("1. The bike is red. It\nxxA\n", one)

@@ -2,6 +2,7 @@
 
 import pytest
 
+from specrag.sentences import sentences
 from specrag.text import (
     asking_words,
     cited_numbers,
@@ -10,7 +11,6 @@ from specrag.text import (
     is_hollow,
     normalise_answer,
     overlap,
-    sentences,
     without_citations,
 )
 
@@ -109,6 +109,30 @@ def test_sentences_of_several_scripts() -> None:
     assert sentences("It weighs 3.4 kilograms.") == ["It weighs 3.4 kilograms."]
 
 
+@pytest.mark.parametrize(
+    ("text", "first"),
+    [
+        ("The defendant is Dr. Josef Mengele. He fled.", "The defendant is Dr. Josef Mengele."),
+        (
+            "Both Korematsu v. United States and the other do. Yes.",
+            "Both Korematsu v. United States and the other do.",
+        ),
+        ("It was named after William L. Moody. He sold it.", "It was named after William L. Moody."),
+        ("The U.S. Army built it. It stands.", "The U.S. Army built it."),
+        ("It lies in the U.S. The rest is in Canada.", "It lies in the U.S."),
+        ("It belongs to Acme Inc. and to Bolt. No more.", "It belongs to Acme Inc. and to Bolt."),
+        ("It belongs to Acme Inc. In 1990 it closed.", "It belongs to Acme Inc."),
+        ("It opens at 9 a.m. on Mondays. It closes.", "It opens at 9 a.m. on Mondays."),
+        ("Ask the Dr.\nHe knows.", "Ask the Dr."),
+        ("He sings in a bass. Yes.", "He sings in a bass."),
+        ("The plan is Dr", "The plan is Dr"),
+    ],
+)
+def test_an_abbreviation_ends_no_sentence(text: str, first: str) -> None:
+    """“Both Korematsu v.” was a whole answer."""
+    assert sentences(text)[0] == first
+
+
 def test_numbers_in_brackets_are_citations_alone_or_several_at_once() -> None:
     text = "It holds 640 Wh [1], and weighs 3.4 kg [2; 12] [year]."
     assert cited_numbers(text) == {1, 2, 12}
@@ -121,12 +145,32 @@ def test_overlap_is_the_share_of_distinct_words() -> None:
     assert overlap([], "text") == 0.0
 
 
-@pytest.mark.parametrize("answer", ["", " . ", "The answer is:", "Answer:", "The answer to the question is"])
+@pytest.mark.parametrize(
+    "answer",
+    [
+        "",
+        " . ",
+        "The answer is:",
+        "Answer:",
+        "The answer to the question is",
+        'The answer to the question "Who is it?" is:',
+    ],
+)
 def test_an_announcement_without_an_answer_is_hollow(answer: str) -> None:
     assert is_hollow(answer)
 
 
-@pytest.mark.parametrize("answer", ["No", "The Who", "42", "The answer is 42.", "Answer Me (film)"])
+@pytest.mark.parametrize(
+    "answer",
+    [
+        "No",
+        "The Who",
+        "42",
+        "The answer is 42.",
+        'The answer to the question "Who is it?" is: Bo',
+        "Answer Me (film)",
+    ],
+)
 def test_an_answer_is_not_hollow(answer: str) -> None:
     assert not is_hollow(answer)
 
@@ -138,6 +182,7 @@ def test_an_answer_is_not_hollow(answer: str) -> None:
         ("Who founded it?", {"who"}),
         ("“What” is it?", {"what"}),
         ("The Who: where from?", set()),
+        ("Did they tour together?", {"did"}),
         ("Larkspur 3 battery", set()),
         ("?", set()),
     ],

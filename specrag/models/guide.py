@@ -12,7 +12,8 @@ from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
 from specrag.models.base import End, Line, Piece
-from specrag.text import is_hollow, sentences
+from specrag.sentences import is_abbreviated, sentences
+from specrag.text import is_hollow
 
 Ending: TypeAlias = Literal["before", "newline", "limit"]
 """Why a line is over: before this token, at a newline inside it, or because it may take no more."""
@@ -116,7 +117,7 @@ class Guide:
         shown = self._shown.rstrip()
         if wanted is None or not following[:1].isspace() or not shown.endswith(_TERMINATORS):
             return False
-        if _LIST_NUMBER.search(shown):
+        if _LIST_NUMBER.search(shown) or is_abbreviated(shown, following):
             return False
         done = [part for part in sentences(self._shown) if len(part.split()) >= _MIN_WORDS]
         return len(done) >= wanted

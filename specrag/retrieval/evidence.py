@@ -13,7 +13,7 @@ import numpy as np
 from specrag.retrieval.base import Embedder
 from specrag.retrieval.retriever import Retrieved
 from specrag.scoring import FLOOR
-from specrag.text import sentences
+from specrag.sentences import sentences
 from specrag.types import Passage
 
 

@@ -10,7 +10,8 @@ import unicodedata
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Final
 
-from specrag.text import content_words, sentences
+from specrag.sentences import sentences
+from specrag.text import content_words
 
 _WORD: Final = re.compile(
     r"\d+(?:[.,:\u066b\u066c]\d+)*"
