@@ -74,7 +74,7 @@ def test_a_plan_that_cannot_be_written_leaves_an_empty_folder(tmp_path: Path) ->
 
 def test_a_plan_that_was_half_written_when_the_process_died_is_no_hindrance(tmp_path: Path) -> None:
     """A process that is killed leaves the file in which a plan begins; the same command refused the folder for it."""
-    made = {"data": {}, "systems": {}}
+    made: dict[str, object] = {"data": {}, "systems": {}}
     (tmp_path / ".plan.json.0a1b2c3d").write_text('{"data"')
     folder = Folder(tmp_path)
     folder.begin(made)
