@@ -19,9 +19,9 @@ def sentences(text: str) -> list[str]:
     """The sentences of a text in order, without the empty ones."""
     pieces, start = [], 0
     for end in _END.finditer(text):
-        before, after = text[start : end.start()], text[end.end() : end.end() + _LONGEST]
-        if "\n" in end[0] or not is_abbreviated(before, after):
-            pieces.append(before)
+        before = text[max(start, end.start() - _LONGEST) : end.start()]  # all of "A. A. ..." would take n²
+        if "\n" in end[0] or not is_abbreviated(before, text[end.end() : end.end() + _LONGEST]):
+            pieces.append(text[start : end.start()])
             start = end.end()
     return [part for piece in (*pieces, text[start:]) if (part := piece.strip())]
 

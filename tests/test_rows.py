@@ -95,6 +95,9 @@ def test_a_line_does_not_end_with_an_abbreviation() -> None:
     lines = (Line(part="answer", max_tokens=60, sentences=1),)
     out, _ = write("It was Dr. Bo L. Moody, v. Acme Inc. of it. Then", lines)
     assert text(out, "answer") == "It was Dr. Bo L. Moody, v. Acme Inc. of it."
+    two = (Line(part="answer", max_tokens=60, sentences=2),)
+    out, _ = write("It was Dr. Bo of Ohio. He sold it. Then", two)
+    assert text(out, "answer") == "It was Dr. Bo of Ohio. He sold it."
 
 
 def test_a_list_number_is_not_a_sentence() -> None:

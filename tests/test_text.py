@@ -118,6 +118,7 @@ def test_sentences_of_several_scripts() -> None:
             "Both Korematsu v. United States and the other do.",
         ),
         ("It was named after William L. Moody. He sold it.", "It was named after William L. Moody."),
+        ("It is played by Dr. Who. He is away.", "It is played by Dr. Who."),  # a function word, but a title
         ("The U.S. Army built it. It stands.", "The U.S. Army built it."),
         ("It lies in the U.S. The rest is in Canada.", "It lies in the U.S."),
         ("It belongs to Acme Inc. and to Bolt. No more.", "It belongs to Acme Inc. and to Bolt."),

@@ -65,7 +65,7 @@ def difference(
     """
     values = [a - b for a, b in zip(ours, theirs, strict=True)]
     found = estimate(values, seed=seed, draws=draws)
-    return None if found is None else replace(found, p=randomisation_test(values, seed=seed, draws=draws))
+    return None if found is None else replace(found, p=randomisation_test(values, seed=seed))
 
 
 def estimate_of(
