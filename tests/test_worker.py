@@ -1,14 +1,39 @@
 """The thread that runs the models: fair between jobs, and rid of one that nobody waits for."""
 
 import asyncio
+import subprocess
+import sys
 import threading
 from collections.abc import Callable
 from contextlib import aclosing
+from pathlib import Path
 
 import pytest
 
 from specrag.errors import ModelError
 from specrag.models.worker import Job, Steps, Worker
+
+ROOT = Path(__file__).resolve().parents[1]
+ENDING = """
+import sys, threading, time
+import torch
+from specrag.models.worker import Worker
+
+begun = threading.Event()
+
+def compute():
+    begun.set()
+    numbers, until = torch.rand(300, 300), time.monotonic() + 2
+    while time.monotonic() < until:
+        numbers = (numbers @ numbers).clamp(-1, 1)
+
+worker = Worker()
+threading.Thread(target=worker.run, args=(compute,), daemon=True).start()
+begun.wait()
+print("computing", flush=True)
+sys.exit(3)
+"""
+"""A process that ends in the middle of a job."""
 
 
 class Cost:
@@ -291,3 +316,11 @@ async def test_work_that_waits_when_the_worker_closes_is_refused() -> None:
         await waiting
     with pytest.raises(ModelError, match="closed"):
         await holding
+
+
+def test_a_process_that_ends_while_a_tensor_is_computed_ends_well() -> None:
+    """Ctrl-C during `specrag eval` ended now and then with SIGABRT instead of its exit status."""
+    ended = subprocess.run(
+        [sys.executable, "-c", ENDING], capture_output=True, text=True, cwd=ROOT, timeout=60, check=False
+    )
+    assert (ended.returncode, ended.stdout) == (3, "computing\n"), ended.stderr

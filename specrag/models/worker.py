@@ -15,6 +15,7 @@ forward pass, and a job that is not computing at that moment is dropped at once.
 """
 
 import asyncio
+import atexit
 import logging
 import threading
 import time
@@ -22,7 +23,7 @@ from collections.abc import AsyncGenerator, Callable, Generator
 from concurrent.futures import Future
 from contextlib import aclosing, suppress
 from typing import Any, TypeAlias, TypeVar
-from weakref import WeakKeyDictionary
+from weakref import WeakKeyDictionary, ref
 
 from specrag.errors import ModelError
 
@@ -33,6 +34,8 @@ Steps: TypeAlias = Generator[None, None, None]
 Job: TypeAlias = Callable[[threading.Event, Callable[[T], None]], Steps]
 """Given its cancel event and where its results go, the steps of a job."""
 _END = object()
+_LEAVE_S = 10.0
+"""How long the end of the process waits for a step to notice that nobody wants it."""
 
 
 class Cancelled(Exception):
@@ -66,6 +69,15 @@ class Worker:
                 task.reason = _closed()
                 task.cancel.set()
             self._lock.notify()
+
+    def leave(self) -> None:
+        """Close, and wait for the step that is computing: before the process ends.
+
+        A thread that comes back from a tensor to an interpreter that has gone ends the process with SIGABRT.
+        """
+        self.close()
+        if self._thread is not None:
+            self._thread.join(_LEAVE_S)
 
     async def call(self, steps: Job[T]) -> T:
         """Run a job that emits one result; cancelling the caller sets the job's event."""
@@ -131,6 +143,7 @@ class Worker:
             if self._thread is None:
                 self._thread = threading.Thread(target=self._run, name="specrag-models", daemon=True)
                 self._thread.start()
+                atexit.register(_leave, ref(self))
             self._lock.notify()
 
     def _withdraw(self, task: "_Task") -> None:
@@ -206,6 +219,12 @@ class _Task:
         except Exception:  # noqa: BLE001 - the thread serves everybody and must outlive one job
             _log.exception("a job of the models could not be closed")
         self._send(_END if self.reason is None else _Raised(self.reason))
+
+
+def _leave(worker: "ref[Worker]") -> None:
+    there = worker()  # its thread holds it as long as it runs
+    if there is not None:
+        there.leave()
 
 
 def _closed() -> ModelError:
